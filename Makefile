@@ -1,0 +1,42 @@
+# Everything a developer or CI runs. `make help` lists it.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint fmt bench controlplane clean
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "koordpy needs Python 3.11 or newer, this is " + sys.version.split()[0])'
+	@echo "installing koordpy into $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(READY) ## a simulated cluster, koordpy on it, and a live view of what happens (DEMO=short ends by itself)
+	@$(BIN)/koordpy demo
+
+controlplane: $(READY) ## build etcd and kube-apiserver once, into the user's cache
+	@$(BIN)/python -m tests.controlplane.build
+
+test: controlplane ## every test, the ones on a real kube-apiserver included
+	@$(BIN)/python -m pytest
+
+lint: $(READY) ## formatting, lint and strict types
+	@$(BIN)/ruff format --check --quiet . || { echo "run 'make fmt'"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+
+fmt: $(READY) ## format the code and mend what ruff can mend
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+bench: controlplane ## figures: planning in memory, and pods per second on a real kube-apiserver
+	@$(BIN)/python -m bench
+
+clean: ## remove the virtual environment and caches (the built control plane stays in the user's cache)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
