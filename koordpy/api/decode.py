@@ -1,0 +1,92 @@
+"""From bytes to typed objects, one object at a time.
+
+A page or a watch is never lost because of one bad object: containers are decoded to raw items first, each
+item on its own, and an item that cannot be read raises `MalformedObject`, which names it.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from koordpy.api.errors import MalformedObject
+from koordpy.api.meta import ListMeta, Struct
+
+T = TypeVar("T")
+
+
+class Page(Struct, frozen=True):
+    """One page of a list, its items still raw."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
+
+
+class WatchEvent(Struct, frozen=True):
+    """One line of a watch, its object still raw."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class Status(Struct, frozen=True):
+    """What the API server answers when it refuses, and inside a watch when it ends one."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class _NameOnly(Struct, frozen=True):
+    name: str = "?"
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class _MetadataOnly(Struct, frozen=True):
+    metadata: _NameOnly = _NameOnly()
+
+
+class Decoder(Generic[T]):
+    """Decodes one kind."""
+
+    def __init__(self, kind: str, struct: type[T]) -> None:
+        self.kind = kind
+        self._decoder = msgspec.json.Decoder(struct)
+
+    def __call__(self, raw: msgspec.Raw | bytes) -> T:
+        try:
+            return self._decoder.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise MalformedObject(self.kind, _key_of(raw), str(error)) from None
+
+
+decode_page = msgspec.json.Decoder(Page).decode
+decode_event = msgspec.json.Decoder(WatchEvent).decode
+_metadata_decoder = msgspec.json.Decoder(_MetadataOnly)
+_status_decoder = msgspec.json.Decoder(Status)
+
+
+def decode_status(raw: msgspec.Raw | bytes) -> Status:
+    """The API server's refusal; an empty one when a proxy answered in its place."""
+    try:
+        return _status_decoder.decode(raw)
+    except msgspec.DecodeError:
+        return Status(message=bytes(raw[:200]).decode(errors="replace").strip())
+
+
+def resource_version_of(raw: msgspec.Raw | bytes) -> str:
+    """The resource version of an object that may be unreadable otherwise; empty when there is none."""
+    try:
+        return _metadata_decoder.decode(raw).metadata.resource_version
+    except msgspec.DecodeError:
+        return ""
+
+
+def _key_of(raw: msgspec.Raw | bytes) -> str:
+    try:
+        metadata = _metadata_decoder.decode(raw).metadata
+    except msgspec.DecodeError:
+        return "?"
+    return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name

@@ -1,0 +1,62 @@
+"""Pod, as far as scheduling reads it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from koordpy.api.meta import Condition, ObjectMeta, Struct
+
+Quantities = dict[str, str | int]
+
+
+class Resources(Struct, frozen=True):
+    requests: Quantities = {}
+
+
+class Container(Struct, frozen=True):
+    name: str = ""
+    image: str = ""
+    resources: Resources = Resources()
+    restart_policy: str = ""  # "Always" on an init container makes it a sidecar
+
+    @property
+    def is_sidecar(self) -> bool:
+        return self.restart_policy == "Always"
+
+
+class SchedulingGate(Struct, frozen=True):
+    name: str
+
+
+class PodSpec(Struct, frozen=True):
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: Quantities = {}
+    resources: Resources | None = None  # pod-level requests
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    priority: int = 0
+    preemption_policy: Literal["Never", "PreemptLowerPriority"] = "PreemptLowerPriority"
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+
+
+class PodStatus(Struct, frozen=True):
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+    nominated_node_name: str = ""
+    start_time: str | None = None
+
+
+class Pod(Struct, frozen=True):
+    metadata: ObjectMeta
+    spec: PodSpec
+    status: PodStatus = msgspec.field(default=PodStatus())
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+    def condition(self, kind: str) -> Condition | None:
+        return next((c for c in self.status.conditions if c.type == kind), None)
