@@ -1,0 +1,46 @@
+"""Resource names and amounts as integers.
+
+Every resource has a row in the node columns: CPU in thousandths, everything else in whole units (bytes,
+devices, pods). The table only grows: a row, once given, means the same resource for the life of the process.
+"""
+
+from __future__ import annotations
+
+from koordpy.api.errors import MalformedValue
+from koordpy.api.quantity import milli_units, units
+
+CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
+_WELL_KNOWN = ("cpu", "memory", "ephemeral-storage", "pods")
+
+# More than any machine has (36 petabytes), and small enough that 250 pods asking for it do not overflow int64.
+MOST = 2**55
+
+
+class ResourceTable:
+    """Gives each resource name its row."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = list(_WELL_KNOWN)
+        self._rows = {name: row for row, name in enumerate(_WELL_KNOWN)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def row(self, name: str) -> int:
+        """The row of a resource; a new one for a name never seen before."""
+        row = self._rows.get(name)
+        if row is None:
+            row = self._rows[name] = len(self.names)
+            self.names.append(name)
+        return row
+
+
+def amount(name: str, quantity: str | int, field: str) -> int:
+    """A quantity as the integer the columns hold; `field` says where it was found, for the error."""
+    try:
+        value = milli_units(quantity) if name == "cpu" else units(quantity)
+    except MalformedValue as error:
+        raise MalformedValue(f"{field}[{name}]", quantity, error.problem) from None
+    if value < 0:
+        raise MalformedValue(f"{field}[{name}]", quantity, "is negative")
+    return min(value, MOST)

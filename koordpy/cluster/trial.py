@@ -1,0 +1,45 @@
+"""Trials: changes to the picture that are undone exactly.
+
+Planning a gang places its members one after another and each must see those before it. A trial writes straight
+into the columns and keeps a log; amounts are integers, so undoing in reverse restores every byte. No copy of the
+columns is ever made.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from koordpy.cluster.columns import NodeColumns
+from koordpy.cluster.shapes import Shape
+
+
+class Trial:
+    """A `with` block after which the columns are as they were before it."""
+
+    def __init__(self, nodes: NodeColumns) -> None:
+        self._nodes = nodes
+        self._log: list[tuple[int, Shape, int]] = []  # row, shape, count
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None
+    ) -> None:
+        self.undo()
+
+    def place(self, row: int, shape: Shape, count: int = 1) -> None:
+        """Try `count` pods of a shape on a node; negative to try the node without them."""
+        self._nodes.take(row, shape, count)
+        self._log.append((row, shape, count))
+
+    def mark(self) -> int:
+        """A point to undo to."""
+        return len(self._log)
+
+    def undo(self, mark: int = 0) -> None:
+        """Take back everything since `mark`, last first."""
+        while len(self._log) > mark:
+            row, shape, count = self._log.pop()
+            self._nodes.take(row, shape, -count)
