@@ -71,8 +71,6 @@ class NodeColumns:
 
     def take(self, row: int, shape: Shape, count: int = 1) -> None:
         """Count `count` pods of a shape on a node; a negative count takes them off again."""
-        if self.requested.shape[0] < len(self._resources):
-            self.fit_resources()
         self.requested[shape.rows, row] += shape.amounts * count
         self.scored[:, row] += shape.scored * count
 

@@ -101,6 +101,7 @@ class Cluster:
         shape, defect = None, ""
         try:
             shape = self.shapes.shape_of(pod)
+            self.nodes.fit_resources()
         except MalformedValue as error:
             defect = str(error)
         scheduled = pod.condition(POD_SCHEDULED)

@@ -1,0 +1,68 @@
+"""The two answers to "can this job run now?": a plan, or a refusal that says why not.
+
+Both are values. One place carries plans out; the same refusal feeds the condition, the event, the log and the
+metrics, so they can never disagree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from koordpy.api.keys import UNSCHEDULABLE
+from koordpy.cluster.changes import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a node cannot take a pod, in kube-scheduler's words."""
+
+    text: str
+    preemption_helps: bool  # False: nothing that could be evicted from the node would make the pod fit
+    cures: Change  # the changes after which it is worth asking again
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One member and the node it goes to."""
+
+    uid: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do for a job: all of it, or nothing."""
+
+    placements: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a job cannot run now, and what would change that."""
+
+    message: str
+    cures: Change
+    culprit: str  # UID of the member that could not be placed
+    reason: str = UNSCHEDULABLE  # of the pod condition
+    counts: tuple[tuple[str, int], ...] = ()  # reason text, nodes
+
+
+def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal:
+    """The refusal of a pod that every node was asked about.
+
+    kube-scheduler sorts the entries as strings, so `10 Insufficient cpu` stands before `2 node(s) ...`;
+    autoscalers and dashboards read the text, so we do the same.
+    """
+    counts: Counter[str] = Counter()
+    cures = Change.NODE_ADDED
+    for reason, count in failed.items():
+        counts[reason.text] += count
+        cures |= reason.cures
+    entries = ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))
+    return Refusal(
+        message=f"0/{nodes} nodes are available: {entries}." if nodes else "no nodes available to schedule pods",
+        cures=cures,
+        culprit=culprit,
+        counts=tuple(sorted(counts.items())),
+    )

@@ -1,0 +1,1 @@
+"""One file per filter, named as kube-scheduler names the plugin."""

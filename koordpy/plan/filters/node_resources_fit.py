@@ -1,0 +1,37 @@
+"""NodeResourcesFit: the node has room for everything the pod asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.resources import PODS
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+
+_CURES = Change.NODE_ADDED | Change.NODE_GREW | Change.ROOM_FREED
+
+
+class NodeResourcesFit:
+    """A resource that the pod does not ask for is never checked, even on a node that is over-committed in it."""
+
+    name = "NodeResourcesFit"
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools:
+        nodes = cluster.nodes
+        fits = nodes.live.copy()
+        for row, amount in zip(shape.rows, shape.amounts, strict=True):
+            fits &= nodes.allocatable[row] - nodes.requested[row] >= amount
+        return fits
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
+        nodes = cluster.nodes
+        for row, amount in zip(shape.rows, shape.amounts, strict=True):
+            name = cluster.resources.names[row]
+            text = "Too many pods" if row == PODS else f"Insufficient {name}"
+            short = refused & (nodes.allocatable[row] - nodes.requested[row] < amount)
+            too_small = short & (nodes.allocatable[row] < amount)
+            yield Reason(text, preemption_helps=False, cures=_CURES), too_small
+            yield Reason(text, preemption_helps=True, cures=_CURES), short & ~too_small

@@ -1,0 +1,57 @@
+"""Placement of one pod: which nodes can take it, which of them is best, and why the others cannot.
+
+A node is asked by the filters in order and the first that refuses it gives the reason, as in kube-scheduler. Masks are
+computed for all nodes at once; reasons are counted only when nothing is left, since most pods fit somewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+from koordpy.plan.profile import Profile
+
+
+def feasible(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
+    """`[N]`: the nodes that every filter accepts."""
+    accepted = cluster.nodes.live.copy()
+    for node_filter in profile.filters:
+        accepted &= node_filter.passes(shape, cluster)
+    return accepted
+
+
+def best(shape: Shape, cluster: Cluster, profile: Profile, accepted: Bools) -> int:
+    """The row of the best accepted node; equals go by name, so that the same picture gives the same answer."""
+    candidates = np.flatnonzero(accepted)
+    if len(candidates) == 1:
+        return int(candidates[0])
+    total = scores(shape, cluster, profile, candidates)
+    leaders = candidates[total == total.max()]
+    return int(leaders[np.argmin(cluster.nodes.ranks[leaders])])
+
+
+def scores(shape: Shape, cluster: Cluster, profile: Profile, candidates: Ints) -> Ints:
+    """`[C]`: the weighted sum of all scores."""
+    total: Ints = np.zeros(len(candidates), dtype=np.int64)
+    for score, weight in profile.scores:
+        total += weight * score.score(shape, cluster, candidates)
+    return total
+
+
+def explain(shape: Shape, cluster: Cluster, profile: Profile) -> Counter[Reason]:
+    """How many nodes each reason ruled out. One node may count under several reasons of the filter that refused it."""
+    counts: Counter[Reason] = Counter()
+    remaining = cluster.nodes.live.copy()
+    for node_filter in profile.filters:
+        passed = node_filter.passes(shape, cluster)
+        for reason, ruled_out in node_filter.explain(shape, cluster, remaining & ~passed):
+            count = int(np.count_nonzero(ruled_out))
+            if count:
+                counts[reason] += count
+        remaining &= passed
+    return counts

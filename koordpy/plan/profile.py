@@ -1,0 +1,58 @@
+"""Profiles: which filters and scores apply to the pods of one `schedulerName`.
+
+A filter answers for all nodes at once with a mask, and can say afterwards why the nodes it refused were refused;
+a score answers with 0 to 100 for each candidate. Both see a shape and the picture and keep no state of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
+from koordpy.plan.scores.balanced_allocation import BalancedAllocation
+from koordpy.plan.scores.least_allocated import LeastAllocated
+
+
+class Filter(Protocol):
+    """Says which nodes can take a pod of a shape."""
+
+    name: str
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools:
+        """`[N]`: True where the node can take it. Rows that are not live may say anything."""
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
+        """For the nodes this filter refused: each reason and the nodes, `[N]`, that it holds for."""
+
+
+class Score(Protocol):
+    """Says how good each candidate is for a pod of a shape."""
+
+    name: str
+
+    def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+        """`[C]`: 0 to 100 for each of the candidate rows, `[C]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The filters in the order in which a node is asked, and the scores with their weights."""
+
+    scheduler_name: str
+    filters: tuple[Filter, ...]
+    scores: tuple[tuple[Score, int], ...]
+
+
+def default_profile(scheduler_name: str) -> Profile:
+    """kube-scheduler's defaults: same order, same weights."""
+    return Profile(
+        scheduler_name,
+        filters=(NodeResourcesFit(),),
+        scores=((LeastAllocated(), 1), (BalancedAllocation(), 1)),
+    )
