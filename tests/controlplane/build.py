@@ -85,9 +85,7 @@ def _build(component: Component, go: str, directory: Path) -> None:
         workspace = Path(temporary)
         _write_wrapper_module(component, go, workspace)
         flags = " ".join(("-s", "-w", *component.stamps))
-        run_go(
-            go, ["build", "-ldflags", flags, "-o", "program", component.package], cwd=workspace, label=label
-        )
+        run_go(go, ["build", "-ldflags", flags, "-o", "program", component.package], cwd=workspace, label=label)
         (workspace / "program").replace(directory / component.name)
     print(f"built {label} in {elapsed(started)}", flush=True)
 

@@ -39,9 +39,7 @@ class Authority:
     def serving(self) -> Pair:
         """What the API server shows to clients that connect to 127.0.0.1 or localhost."""
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-        return self._issue(
-            "serving", _subject("kube-apiserver"), usage, x509.SubjectAlternativeName(SERVER_NAMES)
-        )
+        return self._issue("serving", _subject("kube-apiserver"), usage, x509.SubjectAlternativeName(SERVER_NAMES))
 
     def client(self, user: str, group: str) -> Pair:
         """A client certificate; the API server reads the user and its group from the subject."""
@@ -73,9 +71,7 @@ class Authority:
 def service_account_keys(directory: Path) -> Pair:
     """The key pair that the API server signs and checks service account tokens with."""
     key = ec.generate_private_key(ec.SECP256R1())
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     return _write(directory, "service-accounts", public, key)
 
 

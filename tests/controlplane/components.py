@@ -36,9 +36,7 @@ class Component:
     package: str  # what is built; "." where `main` below is the program
     first_build: str  # on two cores, with nothing in the Go build cache
     main: str = ""
-    stamps: tuple[
-        str, ...
-    ] = ()  # -X flags: without them /version says v0.0.0 and clients misjudge the server
+    stamps: tuple[str, ...] = ()  # -X flags: without them /version says v0.0.0 and clients misjudge the server
 
     @property
     def staging_version(self) -> str:

@@ -31,9 +31,7 @@ class Process:
         # The kernel ties the death signal to the *thread* that started the child: started from a thread of a
         # pool, the program would be killed when the pool shrinks, in the middle of an unrelated test.
         if threading.current_thread() is not threading.main_thread():
-            raise RuntimeError(
-                f"{name} must be started from the main thread: it dies with the thread that started it"
-            )
+            raise RuntimeError(f"{name} must be started from the main thread: it dies with the thread that started it")
         self.name = name
         self.log = log
         with log.open("ab") as output:

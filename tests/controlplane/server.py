@@ -176,9 +176,7 @@ class ControlPlane:
 
 def _answers(request: urllib.request.Request, trusted: ssl.SSLContext | None) -> bool:
     # No proxy, whatever the environment says: nothing here leaves the machine.
-    opener = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trusted)
-    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trusted))
     try:
         with opener.open(request, timeout=5) as reply:
             return reply.status == 200

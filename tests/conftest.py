@@ -1,0 +1,22 @@
+"""What every test can ask for: the real control plane, and kubelets for it."""
+
+import pytest
+
+from tests.controlplane.build import build
+from tests.controlplane.fixtures import control_plane, kubelets, real
+from tests.controlplane.golang import BuildError
+
+__all__ = ["control_plane", "kubelets", "real"]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what the chosen tests need before the first one: inside a test, its time limit would cut the build off."""
+    needed = any(item.get_closest_marker("real") for item in session.items)
+    if not needed or session.config.option.collectonly:
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # minutes of silence would look like a hang
+            build(("etcd", "kube-apiserver"))
+    except BuildError as error:
+        pytest.exit(f"{error}\n(pytest -m 'not real' runs the tests that need no control plane)", returncode=1)
