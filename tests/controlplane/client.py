@@ -26,6 +26,17 @@ GROUPS = {
     "runtimeclasses": "apis/node.k8s.io/v1",
     "storageclasses": "apis/storage.k8s.io/v1",
 }
+CLUSTER_SCOPED = frozenset(
+    (
+        "customresourcedefinitions",
+        "namespaces",
+        "nodes",
+        "persistentvolumes",
+        "priorityclasses",
+        "runtimeclasses",
+        "storageclasses",
+    )
+)
 PATCHES = {
     "json": "application/json-patch+json",
     "merge": "application/merge-patch+json",
@@ -88,10 +99,15 @@ class Watch:
 
 
 class Client:
-    """`async with Client(url) as client: await client.create("pods", pod, namespace="default")`."""
+    """`async with Client(url, namespace="x") as client: await client.create("pods", pod)`.
 
-    def __init__(self, url: str, *, token: str = "", ca_path: Path | None = None) -> None:
+    Calls go to the client's namespace, those for CLUSTER_SCOPED resources to none. A call can name another one;
+    `namespace=""` lists, watches and deletes in all of them.
+    """
+
+    def __init__(self, url: str, *, namespace: str = "default", token: str = "", ca_path: Path | None = None) -> None:
         self.url = url
+        self.namespace = namespace
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._trusted = ssl.create_default_context(cafile=str(ca_path)) if ca_path else True
 
@@ -123,14 +139,20 @@ class Client:
             content = await response.read()
             return Reply(response.status, _decoded(content))
 
-    async def get(self, resource: str, name: str, *, namespace: str = "", subresource: str = "") -> Reply:
-        return await self.request("GET", path(resource, name, namespace, subresource))
+    def path(self, resource: str, name: str = "", namespace: str | None = None, subresource: str = "") -> str:
+        """The path of a collection or an object in the namespace of this client, if it lives in one."""
+        if namespace is None:
+            namespace = "" if resource in CLUSTER_SCOPED else self.namespace
+        return path(resource, name, namespace, subresource)
 
-    async def list(self, resource: str, *, namespace: str = "", **params: str | int) -> Reply:
-        return await self.request("GET", path(resource, namespace=namespace), params=_parameters(params))
+    async def get(self, resource: str, name: str, *, namespace: str | None = None, subresource: str = "") -> Reply:
+        return await self.request("GET", self.path(resource, name, namespace, subresource))
 
-    async def create(self, resource: str, body: Json, *, namespace: str = "", **params: str) -> Reply:
-        return await self.request("POST", path(resource, namespace=namespace), body, params=params)
+    async def list(self, resource: str, *, namespace: str | None = None, **params: str | int) -> Reply:
+        return await self.request("GET", self.path(resource, namespace=namespace), params=_parameters(params))
+
+    async def create(self, resource: str, body: Json, *, namespace: str | None = None, **params: str) -> Reply:
+        return await self.request("POST", self.path(resource, namespace=namespace), body, params=params)
 
     async def replace(self, resource: str, body: Json, *, subresource: str = "") -> Reply:
         """PUT an object where its own metadata says it is."""
@@ -143,51 +165,53 @@ class Client:
         name: str,
         patch: object,
         *,
-        namespace: str = "",
+        namespace: str | None = None,
         subresource: str = "",
         how: str = "merge",
         **params: str,
     ) -> Reply:
         """PATCH; `how` is one of PATCHES, and "apply" wants a `fieldManager`."""
-        at = path(resource, name, namespace, subresource)
+        at = self.path(resource, name, namespace, subresource)
         return await self.request("PATCH", at, patch, params=params, headers={"Content-Type": PATCHES[how]})
 
     async def delete(
-        self, resource: str, name: str, *, namespace: str = "", grace: int | None = None, uid: str = ""
+        self, resource: str, name: str, *, namespace: str | None = None, grace: int | None = None, uid: str = ""
     ) -> Reply:
         options: Json = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         if uid:
             options["preconditions"] = {"uid": uid}
-        return await self.request("DELETE", path(resource, name, namespace), options)
+        return await self.request("DELETE", self.path(resource, name, namespace), options)
 
-    async def delete_all(self, resource: str, *, namespace: str = "", grace: int | None = None, **params: str) -> Reply:
+    async def delete_all(
+        self, resource: str, *, namespace: str | None = None, grace: int | None = None, **params: str
+    ) -> Reply:
         options: Json = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if grace is not None:
             options["gracePeriodSeconds"] = grace
-        return await self.request("DELETE", path(resource, namespace=namespace), options, params=params)
+        return await self.request("DELETE", self.path(resource, namespace=namespace), options, params=params)
 
-    async def bind(self, pod: str, node: str, *, namespace: str, uid: str = "") -> Reply:
+    async def bind(self, pod: str, node: str, *, namespace: str | None = None, uid: str = "") -> Reply:
         """Bind a pod as a scheduler does, through pods/binding; with `uid`, only that very pod."""
-        meta = {"name": pod, "namespace": namespace, **({"uid": uid} if uid else {})}
+        meta = {"name": pod, **({"uid": uid} if uid else {})}
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target}
-        return await self.request("POST", path("pods", pod, namespace, "binding"), binding)
+        return await self.request("POST", self.path("pods", pod, namespace, "binding"), binding)
 
-    async def evict(self, pod: str, *, namespace: str) -> Reply:
+    async def evict(self, pod: str, *, namespace: str | None = None) -> Reply:
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
-            "metadata": {"name": pod, "namespace": namespace},
+            "metadata": {"name": pod},
         }
-        return await self.request("POST", path("pods", pod, namespace, "eviction"), eviction)
+        return await self.request("POST", self.path("pods", pod, namespace, "eviction"), eviction)
 
     @contextlib.asynccontextmanager
-    async def watch(self, resource: str, *, namespace: str = "", **params: str | int) -> AsyncIterator[Watch]:
+    async def watch(self, resource: str, *, namespace: str | None = None, **params: str | int) -> AsyncIterator[Watch]:
         """Watch a collection; parameters by their API names: resourceVersion, labelSelector, timeoutSeconds."""
         forever = aiohttp.ClientTimeout(total=None, sock_connect=TIMEOUT_SECONDS)
-        at = path(resource, namespace=namespace)
+        at = self.path(resource, namespace=namespace)
         asked = _parameters({"watch": "true", **params})
         async with self._session.get(at, params=asked, timeout=forever) as response:
             if response.status != 200:

@@ -45,7 +45,9 @@ async def real(control_plane: ControlPlane) -> AsyncIterator[Real]:
     """A namespace of the test's own; what it made there and in the cluster scope is gone after it."""
     namespace = f"test-{uuid.uuid4().hex[:8]}"
     control_plane.start()
-    async with Client(control_plane.url, token=ADMIN_TOKEN, ca_path=control_plane.ca_path) as client:
+    async with Client(
+        control_plane.url, namespace=namespace, token=ADMIN_TOKEN, ca_path=control_plane.ca_path
+    ) as client:
         before = await _cluster_scoped(client)
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         (await client.create("namespaces", body)).ok()

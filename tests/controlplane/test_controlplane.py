@@ -54,23 +54,23 @@ async def test_the_server_says_which_version_it_is_so_that_clients_can_judge_it(
 
 @pytest.mark.real
 async def test_the_api_server_comes_back_on_its_port_with_its_data(real: Real):
-    (await real.client.create("pods", POD, namespace=real.namespace)).ok()
+    (await real.client.create("pods", POD)).ok()
     url = real.control_plane.url
     await real.control_plane.stop_apiserver(signal.SIGKILL)
     assert not real.control_plane.running
     await real.control_plane.start_apiserver()
     assert real.control_plane.url == url
-    assert (await real.client.get("pods", "pod", namespace=real.namespace)).ok()
+    assert (await real.client.get("pods", "pod")).ok()
 
 
 @pytest.mark.real
 async def test_a_bound_pod_runs_and_a_deleted_one_goes_where_there_are_kubelets(real: Real, kubelets):
-    (await real.client.create("pods", POD, namespace=real.namespace)).ok()
-    async with real.client.watch("pods", namespace=real.namespace) as watch:
-        (await real.client.bind("pod", "harness-node", namespace=real.namespace)).ok()
+    (await real.client.create("pods", POD)).ok()
+    async with real.client.watch("pods") as watch:
+        (await real.client.bind("pod", "harness-node")).ok()
         while (event := await watch.next())["object"]["status"]["phase"] != "Running":
             assert event["type"] in {"ADDED", "MODIFIED"}
-        (await real.client.delete("pods", "pod", namespace=real.namespace)).ok()
+        (await real.client.delete("pods", "pod")).ok()
         while (event := await watch.next())["type"] != "DELETED":
             assert event["type"] == "MODIFIED"
 
