@@ -1,0 +1,34 @@
+"""The command line. Commands are thin, and import what is heavy only when they run: `--help` answers at once."""
+
+from __future__ import annotations
+
+import click
+
+from koordpy import __version__
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="koordpy")
+def main() -> None:
+    r"""Schedule Kubernetes jobs whose pods must start together.
+
+    \b
+    Try it:            koordpy demo
+    On a cluster:      koordpy run --kubeconfig ~/.kube/config
+    A toy cluster:     koordpy embedded --nodes 20
+    """
+
+
+@main.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(f"koordpy {__version__}")
+
+
+def _register() -> None:
+    from koordpy.cli.run import run  # noqa: PLC0415 - after `main` exists
+
+    main.add_command(run)
+
+
+_register()

@@ -1,0 +1,44 @@
+"""One tree of frozen settings. Each field gives its unit, its default and the reason for it.
+
+Where they come from (a file, flags) is not this module's business; see `koordpy.configfile` and `koordpy.cli`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from koordpy.kube.lease import Timing
+from koordpy.plan.profile import Profile, default_profile
+
+
+@dataclass(frozen=True)
+class LeaderElection:
+    """At most one of several replicas writes."""
+
+    enabled: bool = True
+    namespace: str = "kube-system"
+    name: str = "koord-scheduler"  # Koordinator's own name: the two never run as leaders side by side by mistake
+    timing: Timing = field(default_factory=Timing)
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Health and metrics."""
+
+    address: str = "0.0.0.0"  # noqa: S104 - kubelets and Prometheus ask from outside the pod
+    port: int = 10251
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that can be set."""
+
+    profiles: tuple[Profile, ...] = field(default_factory=lambda: (default_profile("koord-scheduler"),))
+    leader_election: LeaderElection = LeaderElection()
+    serving: Serving = Serving()
+    first_backoff_s: float = 1.0  # kube-scheduler's
+    most_backoff_s: float = 10.0  # kube-scheduler's
+    bind_width: int = 32  # binds in flight; on a server without latency more buys nothing, and etcd writes one by one
+    kubeconfig: str | None = None

@@ -1,0 +1,94 @@
+"""What the watches say, turned into changes of the picture and places in the queue.
+
+Each sink is told one object at a time, between plans. It keeps the picture true first and wakes jobs second, so that
+a job that is woken sees what woke it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import structlog
+
+from koordpy import metrics
+from koordpy.api.errors import MalformedValue
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.cluster.changes import Happened
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.pods import PodRecord
+from koordpy.queue import JobQueue
+
+log = structlog.get_logger()
+
+
+class NodeIntake:
+    """Nodes into columns."""
+
+    def __init__(self, cluster: Cluster, queue: JobQueue) -> None:
+        self._cluster, self._queue = cluster, queue
+
+    def upsert(self, node: Node) -> None:
+        try:
+            happened = self._cluster.upsert_node(node)
+        except MalformedValue as error:
+            metrics.MALFORMED.labels("Node").inc()
+            log.warning("malformed_object", kind="Node", object=node.metadata.name, problem=str(error))
+            return
+        wake(self._cluster, self._queue, happened)
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - nodes are known by name
+        self._cluster.remove_node(key)
+
+
+class PodIntake:
+    """Pods into records; ours that are pending, into the queue."""
+
+    def __init__(
+        self, cluster: Cluster, queue: JobQueue, schedulers: Collection[str], on_gone: Callable[[str], None]
+    ) -> None:
+        self._cluster, self._queue, self._schedulers, self._on_gone = cluster, queue, schedulers, on_gone
+
+    def upsert(self, pod: Pod) -> None:
+        if pod.is_finished:
+            self.remove(pod.metadata.key, pod.metadata.uid)
+            return
+        record, happened = self._cluster.upsert_pod(pod)
+        if record.terminating and not record.bound:
+            happened = self._cluster.forget(
+                record.uid
+            )  # an assumption about a pod on its way out holds room for nobody
+        if record.defect:
+            self._complain(record)
+        self._enqueue(record)
+        wake(self._cluster, self._queue, happened)
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
+        _, happened = self._cluster.remove_pod(uid)
+        self._queue.remove(uid)
+        self._on_gone(uid)
+        wake(self._cluster, self._queue, happened)
+
+    def requeue_all(self) -> None:
+        """Every pending pod of ours gets its place, as at the beginning of leadership."""
+        for record in self._cluster.pods.values():
+            self._enqueue(record)
+
+    def _enqueue(self, record: PodRecord) -> None:
+        if record.scheduler in self._schedulers and record.schedulable:
+            self._queue.add(
+                record.uid, name=record.key, priority=record.priority, created=record.created, shape=record.shape
+            )
+        else:
+            self._queue.remove(record.uid)
+
+    def _complain(self, record: PodRecord) -> None:
+        metrics.MALFORMED.labels("Pod").inc()
+        log.warning("malformed_object", kind="Pod", object=record.key, problem=record.defect)
+
+
+def wake(cluster: Cluster, queue: JobQueue, happened: Happened) -> None:
+    """Wake what the change could cure, if the node it happened on has room for it."""
+    row = cluster.nodes.row_of(happened.node)
+    if happened.change and row is not None:
+        queue.wake(happened.change, lambda shape: cluster.nodes.has_room(row, shape))

@@ -1,0 +1,91 @@
+"""Calls to the API server: typed answers, typed errors, and one policy of what is tried again.
+
+Every request has a time limit. What may be retried (429, 5xx, broken connections) is retried with jitter and the
+server's own Retry-After; a retried write may have taken effect the first time, so callers treat "already there" after
+a retry as an answer to be checked and not as a failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from koordpy.api.decode import Page, decode_page
+from koordpy.kube.backoff import Backoff
+from koordpy.kube.errors import ApiError, Transient, error_of
+from koordpy.kube.transport import Transport
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+_WRITE_TIMEOUT_S = 10.0
+_LIST_TIMEOUT_S = 60.0  # a page of 500 large pods from a busy API server
+
+
+class NotLeading(ApiError):
+    """A write was held back because our leadership is not certain; it was not sent."""
+
+
+class Client:
+    """The API server, as the rest of koordpy calls it."""
+
+    def __init__(self, transport: Transport, may_write: Callable[[], bool] = lambda: True) -> None:
+        self._transport = transport
+        self._may_write = may_write
+
+    def guarded_by(self, may_write: Callable[[], bool]) -> Client:
+        """The same connection, writing only while `may_write()` says so; asked again before every single attempt."""
+        return Client(self._transport, may_write)
+
+    async def get(self, path: str) -> bytes:
+        return await self._once("GET", path, b"", JSON, _WRITE_TIMEOUT_S)
+
+    async def get_patiently(self, path: str) -> bytes:
+        """The answer, however long it takes until the API server can give one."""
+        backoff = Backoff(first_s=0.1, most_s=5.0)
+        while True:
+            try:
+                return await self.get(path)
+            except Transient as error:
+                await asyncio.sleep(backoff.next_s(at_least_s=error.retry_after))
+
+    async def page(self, path: str, **query: str | int) -> Page:
+        """One page of a list."""
+        return decode_page(await self._once("GET", with_query(path, query), b"", JSON, _LIST_TIMEOUT_S))
+
+    def watch(self, path: str, **query: str | int) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """The bytes of a watch, in whatever pieces they arrive."""
+        return self._transport.stream(with_query(path, {"watch": "true", **query}))
+
+    async def write(
+        self, method: str, path: str, body: Any, *, content_type: str = JSON, attempts: int = 5, timeout_s: float = 0.0
+    ) -> bytes:
+        """A write, tried again while the failure is one that passes."""
+        encoded = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        backoff = Backoff(first_s=0.1, most_s=5.0)
+        for attempt in range(1, attempts + 1):
+            if not self._may_write():
+                raise NotLeading(f"{method} {path}: not sent, this process is not certain to be the leader")
+            try:
+                return await self._once(method, path, encoded, content_type, timeout_s or _WRITE_TIMEOUT_S)
+            except Transient as error:
+                if attempt == attempts:
+                    raise
+                await asyncio.sleep(backoff.next_s(at_least_s=error.retry_after))
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _once(self, method: str, path: str, body: bytes, content_type: str, timeout_s: float) -> bytes:
+        answer = await self._transport.send(method, path, body, content_type=content_type, timeout_s=timeout_s)
+        if answer.status >= 300:
+            raise error_of(method, path, answer.status, answer.body, answer.retry_after)
+        return answer.body
+
+
+def with_query(path: str, query: dict[str, str | int]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path

@@ -1,0 +1,77 @@
+"""How the API server refuses, as types, so that callers decide by type and not by status code."""
+
+from __future__ import annotations
+
+from koordpy.api.decode import decode_status
+
+
+class ApiError(Exception):
+    """The API server's refusal, or its silence; `str()` is one line a person can act on."""
+
+    def __init__(self, message: str, *, status: int = 0, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after  # seconds the server asks to be left alone
+
+
+class Unauthorized(ApiError):
+    """401: the credentials are not, or no longer, accepted."""
+
+
+class Forbidden(ApiError):
+    """403: the credentials are good, the permission is missing; or admission refused."""
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such resource."""
+
+
+class Conflict(ApiError):
+    """409: somebody else changed the object, or a precondition does not hold."""
+
+
+class AlreadyExists(Conflict):
+    """409 on create: an object of this name is there."""
+
+
+class Gone(ApiError):
+    """410: the resource version or the continue token is too old; list again."""
+
+
+class Invalid(ApiError):
+    """400 or 422: the request itself is wrong; trying again cannot help."""
+
+
+class Transient(ApiError):
+    """Worth trying again. The request may or may not have taken effect: ask before assuming either."""
+
+
+class TooManyRequests(Transient):
+    """429: wait as long as the server says."""
+
+
+class Unavailable(Transient):
+    """5xx, a time limit, or a broken connection."""
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    400: Invalid,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+def error_of(method: str, path: str, status: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    """The error for an answer that is not a success."""
+    answer = decode_status(body)
+    kind = _BY_STATUS.get(status, Unavailable if status >= 500 else Invalid)
+    if kind is Conflict and answer.reason == "AlreadyExists":
+        kind = AlreadyExists
+    text = answer.message or answer.reason or "no explanation"
+    seconds = float(retry_after) if retry_after is not None and retry_after.isdigit() else None
+    return kind(f"{method} {path}: {status} {text}", status=status, retry_after=seconds)

@@ -1,0 +1,221 @@
+"""List and watch: keeps one resource's objects flowing, each change exactly once.
+
+The order of things: list in pages, hand over what is there, watch from the list's resource version, resume after every
+interruption from the last version heard. When that version is too old (410), list again and hand over only the
+difference, deletions included. Between two lists only `(uid, resourceVersion)` per object is kept here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+import structlog
+
+from koordpy import metrics
+from koordpy.api.decode import Decoder, WatchEvent, decode_event, decode_status, resource_version_of
+from koordpy.api.errors import MalformedObject
+from koordpy.api.meta import ObjectMeta
+from koordpy.kube.backoff import Backoff
+from koordpy.kube.client import Client
+from koordpy.kube.errors import ApiError, Forbidden, Gone, Unauthorized, Unavailable, error_of
+
+_PAGE = 500
+_WATCH_S = 300  # as client-go: long enough to be cheap, short enough to spread watches over API servers
+_LINES_PER_TURN = 200  # then other tasks get a turn; about 10 ms of pods
+
+log = structlog.get_logger()
+
+
+class HasMetadata(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+T = TypeVar("T", bound=HasMetadata)
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+@dataclass(frozen=True)
+class Resource(Generic[T]):
+    """What to list and watch."""
+
+    path: str  # "/api/v1/pods"
+    decode: Decoder[T]
+    field_selector: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[1]
+
+    def query(self) -> dict[str, str | int]:
+        return {"fieldSelector": self.field_selector} if self.field_selector else {}
+
+
+class Sink(Protocol[T_contra]):
+    """Who is told. Called between plans, never during one."""
+
+    def upsert(self, obj: T_contra) -> None:
+        """An object appeared or changed."""
+
+    def remove(self, key: str, uid: str) -> None:
+        """An object is gone, or left the field selector."""
+
+
+class Reflector(Generic[T]):
+    """One resource, kept up to date in one sink."""
+
+    def __init__(self, client: Client, resource: Resource[T], sink: Sink[T]) -> None:
+        self._client, self._resource, self._sink = client, resource, sink
+        self._known: dict[str, tuple[str, str]] = {}  # key -> uid, resourceVersion
+        self._version = ""  # where to resume; empty: list first
+        self._cut: asyncio.Timeout | None = None
+        self._backoff = Backoff(first_s=0.2, most_s=30.0)
+        self.synced = asyncio.Event()
+        self.trouble = ""  # why the last call failed; empty while all is well
+
+    @property
+    def name(self) -> str:
+        return self._resource.name
+
+    async def run(self) -> None:
+        """For ever."""
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+            except Gone:
+                self._restart("expired", relist=True)
+            except ApiError as error:
+                self._complain(error)
+                self._restart(type(error).__name__.lower())
+                await asyncio.sleep(self._backoff.next_s(at_least_s=error.retry_after))
+
+    async def resync(self) -> None:
+        """List again now, and return when the sink knows everything that was true at this moment."""
+        self.synced.clear()
+        self._version = ""
+        if self._cut is not None:
+            self._cut.reschedule(asyncio.get_running_loop().time())
+        await self.synced.wait()
+
+    async def _list(self) -> None:
+        seen: dict[str, tuple[str, str]] = {}
+        token = ""
+        while True:
+            query = self._resource.query() | {"limit": _PAGE} | ({"continue": token} if token else {})
+            page = await self._client.page(self._resource.path, **query)
+            for raw in page.items:
+                self._listed(raw, seen)
+            token = page.metadata.continue_
+            if not token:
+                break
+            await asyncio.sleep(0)  # a page of pods is 15 ms of decoding; let binds pass between pages
+        for key in self._known.keys() - seen.keys():
+            self._sink.remove(key, self._known[key][0])
+        self._known = seen
+        self._version = page.metadata.resource_version
+        self._recovered()
+        self.synced.set()
+
+    def _listed(self, raw: msgspec.Raw, seen: dict[str, tuple[str, str]]) -> None:
+        obj = self._decoded(raw)
+        if obj is None:
+            return
+        meta = obj.metadata
+        before = self._known.get(meta.key)
+        seen[meta.key] = (meta.uid, meta.resource_version)
+        if before == seen[meta.key]:
+            return
+        if before is not None and before[0] != meta.uid:  # deleted and made again while we were not looking
+            self._sink.remove(meta.key, before[0])
+        self._sink.upsert(obj)
+
+    async def _watch(self) -> None:
+        query = self._resource.query() | {
+            "resourceVersion": self._version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": _WATCH_S + random.randrange(60),  # noqa: S311 - jitter
+        }
+        try:
+            async with asyncio.timeout(None) as self._cut, self._client.watch(self._resource.path, **query) as chunks:
+                async for lines in _lines(chunks):
+                    await self._hear(lines)
+        except TimeoutError:
+            if self._version:  # not cut by resync: the wire itself was silent for too long
+                raise Unavailable(f"watch of {self._resource.name}: silent for too long") from None
+        finally:
+            self._cut = None
+
+    async def _hear(self, lines: Iterable[bytes]) -> None:
+        for number, line in enumerate(lines):
+            if number % _LINES_PER_TURN == _LINES_PER_TURN - 1:
+                await asyncio.sleep(0)
+            if not self._version:  # resync was asked for: what is still in the buffer is older than its list
+                return
+            try:
+                event = decode_event(line)
+            except msgspec.DecodeError as error:
+                raise Unavailable(f"watch of {self._resource.name}: unreadable line: {error}") from None
+            self._apply(event)
+        self._recovered()
+
+    def _apply(self, event: WatchEvent) -> None:
+        if event.type == "ERROR":
+            status = decode_status(event.object)
+            raise error_of("WATCH", self._resource.path, status.code, bytes(event.object))
+        obj = None if event.type == "BOOKMARK" else self._decoded(event.object)
+        if obj is None:
+            self._version = resource_version_of(event.object) or self._version
+            return
+        meta = obj.metadata
+        self._version = meta.resource_version
+        if event.type == "DELETED":
+            self._known.pop(meta.key, None)
+            self._sink.remove(meta.key, meta.uid)
+        else:
+            self._known[meta.key] = (meta.uid, meta.resource_version)
+            self._sink.upsert(obj)
+
+    def _decoded(self, raw: msgspec.Raw) -> T | None:
+        try:
+            return self._resource.decode(raw)
+        except MalformedObject as error:
+            metrics.MALFORMED.labels(error.kind).inc()
+            log.warning("malformed_object", kind=error.kind, object=error.key, problem=error.problem)
+            return None
+
+    def _restart(self, cause: str, *, relist: bool = False) -> None:
+        metrics.WATCH_RESTARTS.labels(self._resource.name, cause).inc()
+        if relist:
+            self._version = ""
+
+    def _complain(self, error: ApiError) -> None:
+        """One line when trouble begins or changes its nature; not one per retry."""
+        if type(error).__name__ != self.trouble.partition(":")[0]:
+            hint = {
+                Forbidden: "grant the permission to koordpy's account, then it goes on by itself",
+                Unauthorized: "the credentials have expired or are wrong; renew them, then it goes on by itself",
+            }.get(type(error), "trying again")
+            log.warning("watch_failed", resource=self._resource.name, problem=str(error), hint=hint)
+        self.trouble = f"{type(error).__name__}: {error}"
+
+    def _recovered(self) -> None:
+        if self.trouble:
+            log.info("watch_recovered", resource=self._resource.name)
+        self.trouble = ""
+        self._backoff.reset()
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    """Whole lines, as many as have arrived; half a line at the end of a cut stream is dropped, to be sent again."""
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        if lines:
+            yield [line for line in lines if line]

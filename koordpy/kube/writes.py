@@ -1,0 +1,90 @@
+"""The writes a scheduler makes, each as one function that is right if it is the last thing we ever do.
+
+Every one of them names the pod by UID (and, where it matters, by resource version), so that a pod recreated under
+the same name, or bound by somebody else a moment ago, is never touched by mistake.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+from urllib.parse import quote
+
+from koordpy.api.decode import Decoder
+from koordpy.api.keys import POD_SCHEDULED
+from koordpy.api.pod import Pod
+from koordpy.api.times import instant_of_seconds
+from koordpy.kube.client import STRATEGIC_MERGE_PATCH, Client
+from koordpy.kube.errors import Conflict, NotFound, Transient
+
+_decode_pod = Decoder("Pod", Pod)
+
+
+class PodRef(NamedTuple):
+    """Which pod, beyond doubt."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def path(self) -> str:
+        return f"/api/v1/namespaces/{quote(self.namespace)}/pods/{quote(self.name)}"
+
+
+class BindOutcome(enum.Enum):
+    """What became of a bind."""
+
+    BOUND = "bound"  # by this request, or by an earlier one whose answer was lost
+    GONE = "gone"  # the pod was deleted, or deleted and made again
+    TAKEN = "taken"  # somebody else bound it to another node
+    REFUSED = "refused"  # still unbound: it is terminating or gated, or the API server keeps failing on it
+
+
+async def bind(client: Client, pod: PodRef, node: str) -> BindOutcome:
+    """Bind a pod to a node, and return only when it is known what became of it, however long the API server is away.
+
+    A bind without an answer may have taken effect. Whoever took its room for free would overcommit the node.
+    """
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+    try:
+        await client.write("POST", f"{pod.path}/binding", body)
+    except NotFound:
+        return BindOutcome.GONE
+    except (Conflict, Transient):
+        return await _who_bound(client, pod, node)
+    return BindOutcome.BOUND
+
+
+async def _who_bound(client: Client, pod: PodRef, node: str) -> BindOutcome:
+    """A 409 may be the echo of our own first attempt, whose answer was lost: ask instead of guessing."""
+    try:
+        found = _decode_pod(await client.get_patiently(pod.path))
+    except NotFound:
+        return BindOutcome.GONE
+    if found.metadata.uid != pod.uid:
+        return BindOutcome.GONE
+    if not found.spec.node_name:
+        return BindOutcome.REFUSED
+    return BindOutcome.BOUND if found.spec.node_name == node else BindOutcome.TAKEN
+
+
+async def say_unscheduled(client: Client, pod: PodRef, *, version: str, reason: str, message: str, now: float) -> None:
+    """Set `PodScheduled=False`; raises Conflict when the pod has changed since `version`.
+
+    Without the version, a patch that was held up could tell a pod that has been bound meanwhile that it is not.
+    """
+    condition = {
+        "type": POD_SCHEDULED,
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": instant_of_seconds(now),
+    }
+    body = {"metadata": {"uid": pod.uid, "resourceVersion": version}, "status": {"conditions": [condition]}}
+    await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)

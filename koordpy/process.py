@@ -1,0 +1,150 @@
+"""`koordpy run` put together: connection, picture, watches, lease, scheduler and health, as one tree of tasks.
+
+Everything lives in one task group. Losing the lease cancels what writes and keeps what watches; a signal cancels all of
+it, releases the lease and ends the process with 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import secrets
+import socket
+import time
+from collections.abc import Callable
+
+import structlog
+
+from koordpy import __version__, metrics
+from koordpy.api.decode import Decoder
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.cluster.picture import Cluster
+from koordpy.config import Settings
+from koordpy.intake import NodeIntake, PodIntake
+from koordpy.kube.client import Client
+from koordpy.kube.credentials import load_credentials
+from koordpy.kube.errors import ApiError
+from koordpy.kube.lease import LeaderLease, LeaseName
+from koordpy.kube.reflector import Reflector, Resource
+from koordpy.kube.transport import HttpTransport
+from koordpy.queue import JobQueue, State
+from koordpy.report import Reporter
+from koordpy.scheduler import Scheduler
+from koordpy.serve.health import Health
+from koordpy.serve.http import application, serve
+
+_PODS = Resource("/api/v1/pods", Decoder("Pod", Pod), "status.phase!=Succeeded,status.phase!=Failed")
+_NODES = Resource("/api/v1/nodes", Decoder("Node", Node))
+
+log = structlog.get_logger()
+
+
+class CannotStart(Exception):
+    """The start cannot succeed; `str()` is one line that says why."""
+
+
+async def run(settings: Settings) -> None:
+    """Schedule until cancelled; raises CannotStart, BadCredentials or CannotServe with one line for the user."""
+    credentials = await load_credentials(settings.kubeconfig)
+    async with HttpTransport(credentials, connections=settings.bind_width) as transport:
+        client = Client(transport)
+        await _check_reachable(client)
+        await Process(client, settings).run()
+
+
+async def _check_reachable(client: Client) -> None:
+    """A wrong address or dead credentials should be one line at the start and not a process that looks alive."""
+    try:
+        await client.page("/api/v1/nodes", limit=1)
+    except ApiError as error:
+        if error.status == 403:  # permissions may be granted later; readyz says what is missing until then
+            log.warning("forbidden", problem=str(error), hint="grant koordpy's ClusterRole; readyz fails until then")
+            return
+        raise CannotStart(f"the API server cannot be used: {error}") from error
+
+
+class Process:
+    """One running scheduler on a given connection."""
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+        election = settings.leader_election
+        self._settings = settings
+        self._lease: LeaderLease | None = None
+        if election.enabled:
+            name = LeaseName(election.namespace, election.name)
+            self._lease = LeaderLease(client, name, identity, election.timing)
+            writing = client.guarded_by(self._lease.holds)
+        else:
+            writing = client
+        self.cluster = Cluster()
+        self.queue = JobQueue(first_backoff_s=settings.first_backoff_s, most_backoff_s=settings.most_backoff_s)
+        profiles = {profile.scheduler_name: profile for profile in settings.profiles}
+        reporter = Reporter(writing, self.cluster, identity)
+        self.scheduler = Scheduler(
+            writing, self.cluster, self.queue, profiles=profiles, reporter=reporter, bind_width=settings.bind_width
+        )
+        self._pod_intake = PodIntake(self.cluster, self.queue, profiles.keys(), on_gone=reporter.forget)
+        self._pods = Reflector(client, _PODS, self._pod_intake)
+        self._nodes = Reflector(client, _NODES, NodeIntake(self.cluster, self.queue))
+        self.health = Health(ready={f"watch-{r.name}": _watching(r) for r in (self._pods, self._nodes)})
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        metrics.BUILD.labels(__version__).set(1)
+        log.info("starting", version=__version__, profiles=[p.scheduler_name for p in self._settings.profiles])
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(serve(application(self.health, self._refresh_gauges), self._settings.serving))
+                group.create_task(self._pods.run())
+                group.create_task(self._nodes.run())
+                group.create_task(_measure_lag())
+                group.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
+        finally:
+            self.health.stopping = True
+
+    async def _lead(self) -> None:
+        began = time.monotonic()
+        await self._nodes.synced.wait()
+        if self._lease is None:
+            await self._pods.synced.wait()
+            metrics.LEADER.set(1)
+        else:
+            # Whoever led before us may have bound pods a moment ago that our watch has not shown yet.
+            await self._pods.resync()
+        gc.collect()
+        gc.freeze()  # the picture stays; no later collection needs to look at it
+        self.scheduler.start_over()
+        self._pod_intake.requeue_all()
+        log.info(
+            "scheduling",
+            nodes=len(self.cluster.nodes),
+            pods=len(self.cluster.pods),
+            seconds=round(time.monotonic() - began, 3),
+        )
+        await self.scheduler.run()
+
+    def _refresh_gauges(self) -> None:
+        counts = self.queue.counts()
+        for state in (State.ACTIVE, State.BACKOFF, State.PARKED):
+            metrics.PENDING_PODS.labels(state.value).set(counts[state])
+        metrics.PENDING_PODS.labels("gated").set(sum(1 for p in self.cluster.pods.values() if p.gated))
+        metrics.CACHE_SIZE.labels("nodes").set(len(self.cluster.nodes))
+        metrics.CACHE_SIZE.labels("pods").set(len(self.cluster.pods))
+        metrics.CACHE_SIZE.labels("assumed_pods").set(
+            sum(1 for p in self.cluster.pods.values() if p.node and not p.bound)
+        )
+
+
+def _watching(reflector: Reflector[Pod] | Reflector[Node]) -> Callable[[], str]:
+    return lambda: reflector.trouble or ("" if reflector.synced.is_set() else "not synced yet")
+
+
+async def _measure_lag() -> None:
+    """How long anything has to wait for the loop."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + 1.0
+        await asyncio.sleep(1.0)
+        metrics.LOOP_LAG_SECONDS.observe(max(0.0, loop.time() - due))

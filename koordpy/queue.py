@@ -1,0 +1,219 @@
+"""Which job is tried next, and which wait for what.
+
+A job is *active* (to be tried now), *backing off* (after an error; tried again when its time comes), or *parked*:
+refused, and asleep until something happens that its refusal named as a cure. Nothing is polled. Plain synchronous code
+with injected clocks; the scheduler's loop does the waiting.
+
+Parked jobs sleep by shape, and one **scout** is woken per shape: if the scout is placed, the next one of its shape is
+woken; if it is refused, all others of its shape would be too, and they sleep on. So 10,000 pods waiting for a slot cost
+one attempt per freed slot and not 10,000.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from koordpy.cluster.changes import Change
+from koordpy.cluster.shapes import Shape
+
+
+class State(Enum):
+    """Where a ticket is; the values are the labels of `scheduler_pending_pods`."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    PARKED = "unschedulable"
+    IN_FLIGHT = "in_flight"  # being planned
+    GONE = "gone"
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """A job's place in the queue."""
+
+    key: str
+    name: str  # namespace/name, the last tie-break
+    priority: int
+    shape: Shape | None
+    since: float  # creation, or the last failure: one big job that never fits must not stay at the head for ever
+    first_seen: float
+    state: State = State.ACTIVE
+    failures: int = 0
+    ready_at: float = 0.0  # end of the back-off
+    early_wake_used: bool = False
+    number: int = 0  # of its newest heap entry; older entries are void
+
+    def entry(self, first: float, number: int) -> _Entry:
+        self.number = number
+        return (first, self.since, self.name, number, self)
+
+
+_Entry = tuple[float, float, str, int, Ticket]
+
+
+@dataclass(slots=True)
+class _Sleepers:
+    """Parked jobs of one shape, best first, and what would cure them: the newest refusal of the shape knows best."""
+
+    cures: Change = Change.NONE
+    heap: list[_Entry] = field(default_factory=list)
+
+
+class JobQueue:
+    """Priority first, then age, then name."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        first_backoff_s: float = 1.0,
+        most_backoff_s: float = 10.0,
+    ) -> None:
+        self._clock, self._wall = clock, wall
+        self._first_backoff_s, self._most_backoff_s = first_backoff_s, most_backoff_s
+        self._tickets: dict[str, Ticket] = {}
+        self._active: list[_Entry] = []
+        self._backoff: list[_Entry] = []
+        self._parked: dict[Shape | None, _Sleepers] = {}
+        self._numbers = itertools.count(1)
+        self.on_ready: Callable[[], None] = lambda: None  # called when there may be something to pop
+
+    def counts(self) -> dict[State, int]:
+        """How many tickets are in each state."""
+        counts = dict.fromkeys(State, 0)
+        for ticket in self._tickets.values():
+            counts[ticket.state] += 1
+        return counts
+
+    # --- arrivals and departures ---
+
+    def add(self, key: str, *, name: str, priority: int, created: float, shape: Shape | None) -> None:
+        """A job to be scheduled. For one already here, only a change of what is asked for makes it active again."""
+        known = self._tickets.get(key)
+        if known is not None and known.shape is shape and known.priority == priority:
+            return
+        if known is not None:
+            self.remove(key)
+        first_seen = known.first_seen if known is not None else self._clock()
+        ticket = self._tickets[key] = Ticket(key, name, priority, shape, since=created, first_seen=first_seen)
+        self._activate(ticket)
+
+    def remove(self, key: str) -> None:
+        """The job is gone, placed by somebody else, or not to be scheduled any more."""
+        ticket = self._tickets.pop(key, None)
+        if ticket is None:
+            return
+        was_active, ticket.state = ticket.state is State.ACTIVE, State.GONE
+        if was_active:
+            self._wake_scout(ticket.shape)  # it may have been the scout for room that is still free
+
+    # --- attempts ---
+
+    def pop(self) -> Ticket | None:
+        """The job to try now. Answer with exactly one of `done`, `park` or `retry`."""
+        self._promote_due()
+        ticket = _pop(self._active, State.ACTIVE)
+        if ticket is not None:
+            ticket.state = State.IN_FLIGHT
+        return ticket
+
+    def done(self, ticket: Ticket) -> None:
+        """It was placed. Another of its shape may fit as well."""
+        if self._tickets.get(ticket.key) is ticket:
+            del self._tickets[ticket.key]
+        ticket.state = State.GONE
+        self._wake_scout(ticket.shape)
+
+    def park(self, ticket: Ticket, cures: Change) -> None:
+        """It was refused: sleep until one of the cures happens."""
+        if self._failed(ticket):
+            ticket.state = State.PARKED
+            sleepers = self._parked.setdefault(ticket.shape, _Sleepers())
+            sleepers.cures = cures
+            heapq.heappush(sleepers.heap, ticket.entry(-ticket.priority, next(self._numbers)))
+
+    def retry(self, ticket: Ticket) -> None:
+        """Something went wrong that time may heal, such as a bind that the API server did not answer."""
+        self._tickets.setdefault(ticket.key, ticket)
+        if self._failed(ticket):
+            self._back_off(ticket)
+
+    # --- wake-ups ---
+
+    def wake(self, change: Change, has_room: Callable[[Shape], bool]) -> None:
+        """Something happened: wake a scout of each shape that it could cure and that has room for one now."""
+        for shape, sleepers in list(self._parked.items()):
+            if shape is not None and sleepers.cures & change and has_room(shape):
+                self._wake_scout(shape)
+
+    def seconds_to_next(self) -> float | None:
+        """Until the next back-off ends; None when nothing is backing off."""
+        while self._backoff and not _valid(self._backoff[0], State.BACKOFF):
+            heapq.heappop(self._backoff)
+        return max(0.0, self._backoff[0][0] - self._clock()) if self._backoff else None
+
+    # --- bookkeeping ---
+
+    def _wake_scout(self, shape: Shape | None) -> None:
+        """Wake the first of a shape that may be woken now; those before it are tried when their back-off ends."""
+        sleepers = self._parked.get(shape)
+        while sleepers is not None:
+            ticket = _pop(sleepers.heap, State.PARKED)
+            if ticket is None:
+                del self._parked[shape]
+                return
+            now = self._clock()
+            # A back-off is cut short only once: a wake-up can be a false hope, and hopes can come by the hundred.
+            if now >= ticket.ready_at or not ticket.early_wake_used:
+                ticket.early_wake_used = now < ticket.ready_at
+                self._activate(ticket)
+                return
+            self._back_off(ticket)
+
+    def _failed(self, ticket: Ticket) -> bool:
+        """Count the failure; False when the ticket is no longer wanted."""
+        if self._tickets.get(ticket.key) is not ticket:
+            return False
+        now = self._clock()
+        if now >= ticket.ready_at:
+            delay = min(self._first_backoff_s * 2.0 ** min(ticket.failures, 32), self._most_backoff_s)
+            ticket.failures += 1
+            ticket.ready_at = now + delay
+            ticket.early_wake_used = False
+        ticket.since = self._wall()
+        return True
+
+    def _activate(self, ticket: Ticket) -> None:
+        ticket.state = State.ACTIVE
+        heapq.heappush(self._active, ticket.entry(-ticket.priority, next(self._numbers)))
+        self.on_ready()
+
+    def _back_off(self, ticket: Ticket) -> None:
+        ticket.state = State.BACKOFF
+        heapq.heappush(self._backoff, ticket.entry(ticket.ready_at, next(self._numbers)))
+        self.on_ready()
+
+    def _promote_due(self) -> None:
+        now = self._clock()
+        while self._backoff and self._backoff[0][0] <= now:
+            entry = heapq.heappop(self._backoff)
+            if _valid(entry, State.BACKOFF):
+                self._activate(entry[-1])
+
+
+def _valid(entry: _Entry, state: State) -> bool:
+    return entry[-1].number == entry[-2] and entry[-1].state is state
+
+
+def _pop(heap: list[_Entry], state: State) -> Ticket | None:
+    """The first ticket of a heap that is still where the heap thinks it is."""
+    while heap:
+        entry = heapq.heappop(heap)
+        if _valid(entry, state):
+            return entry[-1]
+    return None

@@ -1,0 +1,173 @@
+"""The story, top to bottom: next job, plan, reserve, permit, bind, report.
+
+Planning is synchronous and sees one moment of the picture; binding is asynchronous and happens meanwhile. Whatever
+happens to a bind, the watch decides in the end what is true; here we only make sure that nothing stays assumed for a
+bind that did not happen, and that nothing is bound that was not planned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from functools import partial
+
+import structlog
+
+from koordpy import metrics
+from koordpy.api.keys import SCHEDULER_ERROR
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.pods import PodRecord
+from koordpy.intake import wake
+from koordpy.kube.client import Client, NotLeading
+from koordpy.kube.errors import ApiError
+from koordpy.kube.lane import Lane
+from koordpy.kube.writes import BindOutcome, bind
+from koordpy.plan.answer import Plan, Refusal
+from koordpy.plan.job import Job
+from koordpy.plan.planner import plan
+from koordpy.plan.profile import Profile
+from koordpy.queue import JobQueue, Ticket
+from koordpy.report import Reporter, ref
+
+# How long planning may keep the loop to itself before watches and binds get a turn.
+_SLICE_S = 0.005
+
+log = structlog.get_logger()
+
+
+class Scheduler:
+    """Schedules what is in the queue, for as long as it runs."""
+
+    def __init__(
+        self,
+        client: Client,
+        cluster: Cluster,
+        queue: JobQueue,
+        *,
+        profiles: Mapping[str, Profile],
+        reporter: Reporter,
+        bind_width: int,
+    ) -> None:
+        self._client, self._cluster, self._queue = client, cluster, queue
+        self._profiles, self._reporter = profiles, reporter
+        self._binds = Lane(bind_width)
+        self._ready = asyncio.Event()
+        queue.on_ready = self._ready.set
+
+    async def run(self) -> None:
+        """Schedule until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._binds.run())
+            group.create_task(self._reporter.lane.run())
+            await self._schedule_forever()
+
+    def start_over(self) -> None:
+        """Before leading again: no assumption and no half-sent bind of an earlier term survives."""
+        self._binds.clear()
+        self._reporter.start_over()
+        self._cluster.forget_all()
+
+    async def _schedule_forever(self) -> None:
+        slice_end = time.monotonic() + _SLICE_S
+        while True:
+            ticket = self._queue.pop()
+            if ticket is None:
+                await self._rest()
+            else:
+                self.schedule_one(ticket)
+            if time.monotonic() >= slice_end:
+                await asyncio.sleep(0)
+                slice_end = time.monotonic() + _SLICE_S
+
+    async def _rest(self) -> None:
+        """Nothing to do: sleep until a job is ready or a back-off ends. An idle scheduler uses no CPU."""
+        self._ready.clear()
+        try:
+            async with asyncio.timeout(self._queue.seconds_to_next()):
+                await self._ready.wait()
+        except TimeoutError:
+            pass
+
+    # --- one attempt ---
+
+    def schedule_one(self, ticket: Ticket) -> None:
+        """One job, from the head of the queue to its binds under way, or back to sleep with a reason."""
+        job = self._prefilter(ticket)
+        if job is None:
+            self._queue.done(ticket)
+            return
+        profile = self._profiles[job.members[0].scheduler]
+        started = time.perf_counter()
+        answer = plan(job, self._cluster, profile)
+        if isinstance(answer, Refusal):
+            self._refuse(job, ticket, answer)
+        else:
+            self._reserve(answer)
+            self._queue.done(ticket)
+            self._permit(answer, ticket)
+        result = "unschedulable" if isinstance(answer, Refusal) else "scheduled"
+        metrics.ATTEMPTS.labels(result, profile.scheduler_name).inc(len(job.members))
+        seconds = time.perf_counter() - started
+        metrics.ATTEMPT_SECONDS.labels(result, profile.scheduler_name).observe(seconds)
+
+    def _prefilter(self, ticket: Ticket) -> Job | None:
+        """The job behind a ticket, if there is still something to schedule."""
+        record = self._cluster.pods.get(ticket.key)
+        if record is None or not record.schedulable:
+            return None
+        return Job(ticket.key, (record,))
+
+    def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal) -> None:
+        self._queue.park(ticket, refusal.cures)
+        for member in job.members:
+            self._reporter.refused(member, refusal)
+        log.debug("refused", job=ticket.name, message=refusal.message)
+
+    def _reserve(self, answer: Plan) -> None:
+        """Nobody else sees this room as free from here on."""
+        for placement in answer.placements:
+            self._cluster.assume(placement.uid, placement.node)
+
+    def _permit(self, answer: Plan, ticket: Ticket) -> None:
+        """The whole job is placed, so all of it may be bound."""
+        for placement in answer.placements:
+            record = self._cluster.pods[placement.uid]
+            self._binds.put(partial(self._bind, record, placement.node, ticket))
+
+    # --- binding ---
+
+    async def _bind(self, pod: PodRecord, node: str, ticket: Ticket) -> None:
+        started = time.perf_counter()
+        try:
+            outcome = await bind(self._client, ref(pod), node)
+        except NotLeading:
+            return  # the next term starts over
+        except ApiError as error:
+            self._bind_failed(pod, ticket, str(error))
+            return
+        metrics.BIND_SECONDS.observe(time.perf_counter() - started)
+        metrics.WRITES.labels("bind", outcome.value).inc()
+        if outcome is BindOutcome.BOUND:
+            self._reporter.scheduled(pod, node)
+            metrics.SLI_SECONDS.observe(time.monotonic() - ticket.first_seen)
+        elif outcome is BindOutcome.REFUSED:
+            self._bind_failed(pod, ticket, "the API server did not take the binding")
+        else:
+            self._unreserve(pod)  # gone, or bound elsewhere: the watch brings what is true
+
+    def _bind_failed(self, pod: PodRecord, ticket: Ticket, problem: str) -> None:
+        """Only this pod goes back; it is tried again after its back-off, unless the watch shows it bound after all."""
+        self._unreserve(pod)
+        log.warning("bind_failed", pod=pod.key, problem=problem)
+        metrics.WRITES.labels("bind", "failed").inc()
+        current = self._cluster.pods.get(pod.uid)
+        if current is not None and current.schedulable:
+            self._queue.retry(ticket)
+            refusal = Refusal(f"binding failed: {problem}", Change.NONE, pod.uid, reason=SCHEDULER_ERROR)
+            self._reporter.refused(current, refusal)
+
+    def _unreserve(self, pod: PodRecord) -> None:
+        happened = self._cluster.forget(pod.uid)
+        wake(self._cluster, self._queue, happened)
