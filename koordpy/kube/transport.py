@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, Self
 
 import aiohttp
 
+from koordpy import __version__
 from koordpy.kube.credentials import Credentials
 from koordpy.kube.errors import Unavailable, error_of
 
@@ -56,7 +57,7 @@ class HttpTransport:
             ),
             # netrc and proxy look-ups happen in a thread for each request: a quarter of the throughput.
             trust_env=False,
-            auto_decompress=True,
+            headers={"User-Agent": f"koordpy/{__version__}"},  # and so the field manager in managedFields
             read_bufsize=2**20,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
