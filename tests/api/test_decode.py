@@ -1,0 +1,38 @@
+import msgspec
+import pytest
+
+from koordpy.api.decode import Decoder, decode_event, decode_page, decode_status, resource_version_of
+from koordpy.api.errors import MalformedObject
+from koordpy.api.pod import Pod
+from tests.builders import pod_json, with_identity
+
+decode_pod = Decoder("Pod", Pod)
+
+
+def test_unknown_fields_are_ignored():
+    body = with_identity(pod_json("p", cpu=1))
+    body["spec"]["somethingNew"] = {"deep": [1, 2]}
+    assert decode_pod(msgspec.json.encode(body)).metadata.name == "p"
+
+
+def test_garbage_in_a_field_we_read_names_object_and_field():
+    body = with_identity(pod_json("p", namespace="ns"))
+    body["spec"]["priority"] = "high"
+    with pytest.raises(MalformedObject, match=r"Pod ns/p: Expected `int`, got `str` - at `\$\.spec\.priority`"):
+        decode_pod(msgspec.json.encode(body))
+
+
+def test_one_bad_item_does_not_spoil_its_page():
+    page = decode_page(msgspec.json.encode({"items": [{"metadata": 5}, with_identity(pod_json("good"))]}))
+    with pytest.raises(MalformedObject):
+        decode_pod(page.items[0])
+    assert decode_pod(page.items[1]).metadata.name == "good"
+
+
+def test_a_bookmark_is_read_for_its_resource_version_alone():
+    line = b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"42"},"spec":{"containers":null}}}'
+    assert resource_version_of(decode_event(line).object) == "42"
+
+
+def test_an_answer_that_is_not_json_is_still_shown():
+    assert decode_status(b"<html>bad gateway</html>").message == "<html>bad gateway</html>"

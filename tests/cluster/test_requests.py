@@ -1,0 +1,71 @@
+from typing import Any
+
+import pytest
+
+from koordpy.api.errors import MalformedValue
+from koordpy.api.pod import PodSpec
+from koordpy.cluster.requests import requests_of
+from tests.builders import typed
+
+
+def spec(*containers: Any, init: Any = (), **more: Any) -> PodSpec:
+    return typed({"containers": list(containers), "initContainers": list(init), **more}, PodSpec)
+
+
+def container(cpu: str, sidecar: bool = False) -> dict[str, Any]:
+    body: dict[str, Any] = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    return body | {"restartPolicy": "Always"} if sidecar else body
+
+
+def cpu(pod_spec: PodSpec) -> int:
+    return requests_of(pod_spec).needed.get("cpu", 0)
+
+
+def test_containers_add_up():
+    assert cpu(spec(container("1"), container("500m"))) == 1500
+
+
+def test_a_plain_init_container_counts_only_if_it_is_larger():
+    assert cpu(spec(container("1"), init=[container("3"), container("2")])) == 3000
+    assert cpu(spec(container("4"), init=[container("3")])) == 4000
+
+
+def test_sidecars_run_beside_the_containers():
+    assert cpu(spec(container("1"), init=[container("2", sidecar=True)])) == 3000
+
+
+def test_an_init_container_runs_beside_the_sidecars_declared_before_it():
+    before = [container("2", sidecar=True), container("5")]
+    after = [container("5"), container("2", sidecar=True)]
+    assert cpu(spec(container("1"), init=before)) == 7000
+    assert cpu(spec(container("1"), init=after)) == 5000
+
+
+def test_overhead_is_added_on_top():
+    assert cpu(spec(container("1"), overhead={"cpu": "250m"})) == 1250
+
+
+def test_pod_level_requests_replace_the_sum_of_the_containers():
+    assert cpu(spec(container("1"), resources={"requests": {"cpu": "7"}}, overhead={"cpu": "1"})) == 8000
+
+
+def test_pod_level_requests_do_not_touch_other_resources():
+    gpus = {"name": "c", "resources": {"requests": {"nvidia.com/gpu": "2"}}}
+    assert requests_of(spec(gpus, resources={"requests": {"cpu": "1"}})).needed["nvidia.com/gpu"] == 2
+
+
+def test_scoring_counts_a_little_for_each_container_without_requests():
+    assert requests_of(spec({"name": "a"}, {"name": "b"})).scored == (200, 2 * 200 * 1024**2)
+
+
+def test_every_pod_takes_one_pod():
+    assert requests_of(spec({"name": "a"})).needed == {"pods": 1}
+
+
+def test_a_bad_quantity_is_named_with_its_field():
+    with pytest.raises(MalformedValue, match=r"spec.containers\[1\].resources.requests\[cpu\]: 'much'"):
+        requests_of(spec(container("1"), container("much")))
+
+
+def test_an_absurd_quantity_is_capped_so_that_sums_cannot_overflow():
+    assert cpu(spec(container("1e400"))) == 2**55
