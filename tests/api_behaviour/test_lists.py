@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.api_behaviour.conftest import Server
 from tests.api_behaviour.objects import pod
+from tests.api_behaviour.servers import Server
 from tests.controlplane.client import Client, Json
 
 

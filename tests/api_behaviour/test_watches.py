@@ -3,8 +3,8 @@
 import asyncio
 import time
 
-from tests.api_behaviour.conftest import Server
 from tests.api_behaviour.objects import node, pod
+from tests.api_behaviour.servers import Server
 from tests.controlplane.client import Client, Watch
 
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"

@@ -154,21 +154,22 @@ class ControlPlane:
         trusted = ssl.create_default_context(cafile=str(self.ca_path))
         return _answers(urllib.request.Request(f"{self.url}/readyz", headers=headers), trusted)
 
-    def kubeconfig(self, path: Path, *, token: str | None = None, namespace: str = "default") -> Path:
+    def kubeconfig(
+        self, path: Path, *, token: str | None = None, namespace: str = "default", context: str = "test"
+    ) -> Path:
         """Write a kubeconfig to `path`: with the token if one is given, else the admin's certificate."""
         certificate = {
             "client-certificate": str(self.admin.certificate),
             "client-key": str(self.admin.key),
         }
         cluster = {"server": self.url, "certificate-authority": str(self.ca_path)}
-        context = {"cluster": "test", "user": "test", "namespace": namespace}
         content = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "test", "cluster": cluster}],
             "users": [{"name": "test", "user": {"token": token} if token else certificate}],
-            "contexts": [{"name": "test", "context": context}],
-            "current-context": "test",
+            "contexts": [{"name": context, "context": {"cluster": "test", "user": "test", "namespace": namespace}}],
+            "current-context": context,
         }
         path.write_text(yaml.safe_dump(content))
         return path

@@ -8,12 +8,13 @@ import sys
 import time
 from pathlib import Path
 
+import kubernetes_asyncio.client
+import kubernetes_asyncio.config
 import pytest
 
-from tests.controlplane.build import build
 from tests.controlplane.client import Client
 from tests.controlplane.fixtures import Real
-from tests.controlplane.golang import BuildError
+from tests.controlplane.process import Process, StartError
 from tests.controlplane.server import ADMIN_TOKEN, NOBODY_TOKEN, ControlPlane
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "harness-node"}}
@@ -33,16 +34,19 @@ time.sleep(600)
 """
 
 
-def test_a_binary_missing_from_kubebuilder_assets_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "etcd").touch()
-    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
-    with pytest.raises(BuildError, match=f"{tmp_path} has no kube-apiserver;"):
-        build(("etcd", "kube-apiserver"))
+def test_a_program_that_does_not_come_up_is_reported_with_the_end_of_its_log(tmp_path: Path):
+    command = ["sh", "-c", "echo the port is cursed; exit 3"]
+    process = Process("demo", command, tmp_path / "demo.log")
+    with pytest.raises(StartError, match=r"demo ended with code 3 (.|\n)*the port is cursed"):
+        process.wait_until(lambda: False, timeout=5)
 
 
-def test_an_unknown_component_is_refused_with_the_known_ones():
-    with pytest.raises(BuildError, match="'kubelet'; there are: etcd, kube-apiserver"):
-        build(("kubelet",))
+def test_a_program_that_ignores_the_request_to_end_is_killed(tmp_path: Path):
+    process = Process("demo", ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"], tmp_path / "log")
+    process.wait_until(lambda: "deaf" in process.tail(), timeout=5)
+    process.signal(signal.SIGTERM)
+    process.wait_stopped(0.3)
+    assert not process.running
 
 
 @pytest.mark.real
@@ -73,6 +77,18 @@ async def test_a_bound_pod_runs_and_a_deleted_one_goes_where_there_are_kubelets(
         (await real.client.delete("pods", "pod")).ok()
         while (event := await watch.next())["type"] != "DELETED":
             assert event["type"] == "MODIFIED"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("token", [None, ADMIN_TOKEN], ids=["certificate", "token"])
+async def test_a_kubeconfig_lets_an_ordinary_client_in(real: Real, tmp_path: Path, token: str | None):
+    configuration = kubernetes_asyncio.client.Configuration()
+    await kubernetes_asyncio.config.load_kube_config(
+        str(real.kubeconfig(tmp_path, token)), client_configuration=configuration
+    )
+    async with kubernetes_asyncio.client.ApiClient(configuration) as client:
+        listed = await kubernetes_asyncio.client.CoreV1Api(client).list_namespaced_pod(real.namespace)
+    assert listed.items == []
 
 
 @pytest.mark.real
