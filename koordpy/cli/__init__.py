@@ -10,13 +10,13 @@ from koordpy import __version__
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="koordpy")
 def main() -> None:
-    r"""Schedule Kubernetes jobs whose pods must start together.
+    """Schedule Kubernetes jobs whose pods must start together.
 
     \b
     Try it:            koordpy demo
     On a cluster:      koordpy run --kubeconfig ~/.kube/config
     A toy cluster:     koordpy embedded --nodes 20
-    """
+    """  # noqa: D301 - click wants the backspace character itself
 
 
 @main.command()
@@ -26,9 +26,13 @@ def version() -> None:
 
 
 def _register() -> None:
-    from koordpy.cli.run import run  # noqa: PLC0415 - after `main` exists
+    """After `main` exists; what is heavy is imported inside the commands."""
+    from koordpy.cli.demo import demo  # noqa: PLC0415
+    from koordpy.cli.embedded import embedded  # noqa: PLC0415
+    from koordpy.cli.run import run  # noqa: PLC0415
 
-    main.add_command(run)
+    for command in (demo, run, embedded):
+        main.add_command(command)
 
 
 _register()

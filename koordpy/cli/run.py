@@ -16,7 +16,13 @@ if TYPE_CHECKING:  # these are heavy, and --help must answer at once
 @click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else $KUBECONFIG, else the service account of the pod.")
 @click.option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; flags override it.")
 @click.option(
-    "--leader-elect/--no-leader-elect", default=None, help="Write only while holding the lease. [default: on]"
+    "--leader-elect",
+    is_flag=False,  # kube-scheduler's spelling: `--leader-elect` and `--leader-elect=false` both work
+    flag_value=True,
+    type=bool,
+    default=None,
+    metavar="BOOL",
+    help="Write only while holding the lease. [default: true]",
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="Port of health and metrics. [default: 10251]")
 @click.option("--bind-address", metavar="IP", help="Address of health and metrics. [default: 0.0.0.0]")

@@ -1,0 +1,191 @@
+"""What the API says, remembered with the time at which it said so: the only source of the views and the summary."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from koordpy.api.keys import POD_SCHEDULED
+from koordpy.api.meta import ObjectMeta, Struct
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.cluster.requests import Amounts, requests_of
+from koordpy.cluster.resources import amount
+from koordpy.demo.workload import workload_of
+from koordpy.embedded.kubelet import RUN_SECONDS
+
+
+class State(Enum):
+    """Where a pod is, as far as the API tells."""
+
+    PENDING = "pending"  # the scheduler has said nothing about it yet
+    WAITING = "waiting"  # refused for now; its PodScheduled condition says why
+    BOUND = "bound"  # has its node; the containers do not run yet
+    RUNNING = "running"
+    FINISHED = "finished"
+    DELETED = "deleted"
+
+
+_MOMENT_S = 0.2  # between the end of a pod and the bind of the next; an idle machine needs a tenth of it
+HOLDS_ROOM = (State.BOUND, State.RUNNING)
+
+
+@dataclass(eq=False)
+class SeenPod:
+    """One pod and its history."""
+
+    name: str
+    workload: str
+    asks: Amounts
+    ends_by_itself: bool
+    state: State = State.PENDING
+    node: str = ""
+    message: str = ""  # the scheduler's last word on why it is not placed; kept when it is
+    since: dict[State, float] = field(default_factory=dict)  # when it was first seen in each state
+
+    @property
+    def waited_s(self) -> float | None:
+        """From its creation to its node; None if it never had to wait for room, or still does."""
+        placed = self.since.get(State.BOUND)
+        if placed is None or State.WAITING not in self.since:
+            return None
+        return placed - self.since[State.PENDING]
+
+
+class Regarding(Struct, frozen=True):
+    name: str = ""
+
+
+class Event(Struct, frozen=True):
+    """An event, as far as it is shown."""
+
+    metadata: ObjectMeta
+    type: str = ""
+    reason: str = ""
+    note: str = ""
+    regarding: Regarding = Regarding()
+
+
+class Seen:
+    """Pods, nodes and events. `changes` holds the pods that entered a new state since somebody last took it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+        self.pods: dict[str, SeenPod] = {}  # by UID
+        self.nodes: dict[str, Amounts] = {}  # what each can hold
+        self.events: deque[tuple[float, Event]] = deque(maxlen=500)
+        self.event_counts: dict[str, int] = {}
+        self.changes: list[SeenPod] = []
+
+    def now(self) -> float:
+        """Seconds since the beginning."""
+        return self._clock() - self._began
+
+    def used(self, node: str) -> Amounts:
+        """What the pods on a node ask for together."""
+        total: Amounts = {}
+        for pod in self.pods.values():
+            if pod.node == node and pod.state in HOLDS_ROOM:
+                for resource, value in pod.asks.items():
+                    total[resource] = total.get(resource, 0) + value
+        return total
+
+    def outgrows(self, pod: SeenPod) -> list[tuple[str, int, int]]:
+        """What the pod asks more of than any node has, even an empty one: resource, asked for, the most there is."""
+        most = {r: max((node.get(r, 0) for node in self.nodes.values()), default=0) for r in pod.asks}
+        return [(resource, asked, most[resource]) for resource, asked in pod.asks.items() if asked > most[resource]]
+
+    def made_room_for(self, pod: SeenPod) -> SeenPod | None:
+        """The pod that left this one's node a moment before it was bound there, after it had been refused.
+
+        Only a moment: a pod that is bound a second after room became free was held up by something else.
+        """
+        placed = pod.since.get(State.BOUND)
+        if placed is None or State.WAITING not in pod.since:
+            return None
+        earliest = max(pod.since[State.WAITING], placed - _MOMENT_S)
+        left = [p for p in self.pods.values() if p.node == pod.node and earliest <= _left_at(p) <= placed]
+        return max(left, key=_left_at, default=None)
+
+    # --- told by the reflectors ---
+
+    def enter(self, pod: SeenPod, state: State, message: str = "") -> None:
+        """Note a state, or a new reason for the same one."""
+        if state is pod.state and state in pod.since and message in ("", pod.message):
+            return
+        pod.state = state
+        pod.message = message or pod.message
+        pod.since.setdefault(state, self.now())
+        self.changes.append(pod)
+
+
+class PodSink:
+    """Pods from the watch into `Seen`."""
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+
+    def upsert(self, pod: Pod) -> None:
+        meta = pod.metadata
+        known = self._seen.pods.get(meta.uid)
+        if known is None:
+            workload = workload_of(meta.name, meta.labels)
+            asks = requests_of(pod.spec).needed
+            known = SeenPod(meta.name, workload, asks, ends_by_itself=RUN_SECONDS in meta.annotations)
+            self._seen.pods[meta.uid] = known
+        scheduled = pod.condition(POD_SCHEDULED)
+        refusal = scheduled.message if scheduled is not None and scheduled.status == "False" else ""
+        known.node = pod.spec.node_name
+        self._seen.enter(known, _state_of(pod, refused=bool(refusal)), refusal)
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
+        if uid in self._seen.pods:
+            self._seen.enter(self._seen.pods[uid], State.DELETED)
+
+
+class NodeSink:
+    """Nodes from the watch into `Seen`."""
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+
+    def upsert(self, node: Node) -> None:
+        holds = node.status.allocatable.items()
+        self._seen.nodes[node.metadata.name] = {name: amount(name, text, "allocatable") for name, text in holds}
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - nodes are known by name
+        self._seen.nodes.pop(key, None)
+
+
+class EventSink:
+    """Events from the watch into `Seen`."""
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+
+    def upsert(self, event: Event) -> None:
+        counts = self._seen.event_counts
+        counts[event.reason] = counts.get(event.reason, 0) + 1
+        self._seen.events.append((self._seen.now(), event))
+
+    def remove(self, key: str, uid: str) -> None:
+        """An event that expires has been seen all the same."""
+
+
+def _state_of(pod: Pod, *, refused: bool) -> State:
+    if pod.is_finished:
+        return State.FINISHED
+    if pod.status.phase == "Running":
+        return State.RUNNING
+    if pod.spec.node_name:
+        return State.BOUND
+    return State.WAITING if refused else State.PENDING
+
+
+def _left_at(pod: SeenPod) -> float:
+    ends = (pod.since.get(State.FINISHED), pod.since.get(State.DELETED))
+    return min((end for end in ends if end is not None), default=float("inf"))
