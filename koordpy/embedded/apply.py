@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from koordpy.embedded.errors import ApiError, bad_request
+from koordpy.embedded.errors import ApiError, bad_request, invalid, required
 from koordpy.embedded.patch import merge_patch
 from koordpy.embedded.strategic import strategic_merge
 
@@ -24,9 +24,8 @@ Obj = dict[str, Any]
 def applied_object(request: Request) -> Obj:
     """The body, which is YAML, and therefore possibly JSON."""
     if not request.query.get("fieldManager"):
-        raise bad_request(
-            "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
-        )
+        missing = required("fieldManager", "is required for apply patch")
+        raise invalid("PatchOptions", "meta.k8s.io", "", [missing])
     try:
         decoded = yaml.safe_load(request.body)
     except yaml.YAMLError as error:
@@ -44,7 +43,7 @@ def apply(resource: Resource, target: Obj, config: Obj, manager: str, time: str)
     entry = _entry_of(target, manager)
     if entry is not None:
         _drop_unowned(target, entry.get("fieldsV1") or {}, fields)
-    merged = strategic_merge(target, config) if resource.custom is None else merge_patch(target, config)
+    merged = strategic_merge(target, config) if not resource.custom else merge_patch(target, config)
     record = {
         "manager": manager,
         "operation": "Apply",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koordpy.embedded.errors import FieldError, invalid_value, required
-from koordpy.embedded.resources import Custom, Resource
+from koordpy.embedded.resources import Resource
 
 if TYPE_CHECKING:
     from koordpy.embedded.backend import Backend
@@ -95,7 +95,9 @@ def _resource(spec: Obj, version: Obj, stored_as: str) -> Resource:
         storage=f"{names['plural']}.{group}",
         from_storage=None if name == stored_as else _as_version(f"{group}/{name}"),
         to_storage=None if name == stored_as else _as_version(f"{group}/{stored_as}"),
-        custom=Custom(version["schema"]["openAPIV3Schema"], tuple(version.get("additionalPrinterColumns") or ())),
+        schema=version["schema"]["openAPIV3Schema"],
+        custom=True,
+        columns=tuple(version.get("additionalPrinterColumns") or ()),
     )
 
 

@@ -99,10 +99,10 @@ def already_exists(resource: Resource, name: str) -> ApiError:
     return ApiError(409, "AlreadyExists", message, _details(resource, name))
 
 
-def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> ApiError:
-    target = f"{resource.full_name}{'/' + subresource if subresource else ''}"
-    details = _details(resource, name)
-    details["kind"] += f"/{subresource}" if subresource else ""
+def conflict(resource: Resource, name: str, why: str, named: str = "") -> ApiError:
+    """`named` is what is said instead of the resource: a kind, or a subresource such as `pods/binding`."""
+    target = named or resource.full_name
+    details = _details(resource, name) | {"kind": named or resource.plural}
     return ApiError(409, "Conflict", f'Operation cannot be fulfilled on {target} "{name}": {why}', details)
 
 

@@ -31,9 +31,9 @@ class HttpFront:
     async def __aenter__(self) -> Self:
         # Cancelling the handler of a client that went away is what ends its watch.
         server = web.Server(self._serve, handler_cancellation=True, access_log=None)
-        self._runner = web.ServerRunner(server, handle_signals=False)
+        self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_SHUTDOWN_SECONDS)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._wanted_port, shutdown_timeout=_SHUTDOWN_SECONDS)
+        site = web.TCPSite(self._runner, "127.0.0.1", self._wanted_port)
         await site.start()
         self.port = self._runner.addresses[0][1]
         return self

@@ -28,16 +28,22 @@ _KEPT_ON_UPDATE = (
     "generation",
     "selfLink",
 )
+_EMPTY_IS_ABSENT = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
+_MODIFIED = ("ResourceVersion", "modified")
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that generated names spell no words
 
 
 def typed(resource: Resource, obj: Obj) -> Obj:
     """The object with its type first, which is where the encoder and `Reader` expect it."""
+    metadata = obj.get("metadata") or {}
+    for key in _EMPTY_IS_ABSENT:
+        if key in metadata and not metadata[key]:
+            del metadata[key]
     rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
     return {
         "kind": resource.kind,
         "apiVersion": resource.api_version,
-        "metadata": obj.get("metadata") or {},
+        "metadata": metadata,
         **rest,
     }
 
@@ -92,23 +98,30 @@ def is_finished(obj: Obj) -> bool:
 
 
 def check_preconditions(resource: Resource, stored: Stored, options: Obj) -> None:
+    """Of a deletion or eviction. The real server names the kind here, where it names the resource elsewhere."""
     metadata, wanted = stored.obj["metadata"], options.get("preconditions") or {}
-    for key, told in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+    for key, name, what in (("uid", "UID", "deleted and then recreated"), ("resourceVersion", *_MODIFIED)):
         asked = wanted.get(key)
         if asked and asked != metadata[key]:
-            message = f"{told} in precondition: {asked}, {told} in object meta: {metadata[key]}"
-            raise errors.precondition_failed(resource, *stored.key, message)
+            told = f"the {name} in the precondition ({asked}) does not match the {name} in record ({metadata[key]})"
+            message = f"{told}. The object might have been {what}"
+            raise errors.conflict(resource, stored.key[1], message, named=resource.kind)
 
 
 def delete(backend: Backend, stored: Stored, strategy: Strategy, options: Obj) -> tuple[Stored, bool]:
-    """Delete, or mark as being deleted. Returns the last state and whether the object is gone."""
-    grace = strategy.grace(stored.obj, options.get("gracePeriodSeconds"))
-    obj = _marked(backend, stored.obj, grace)
-    if is_finished(obj):
-        return backend.store.remove(stored, obj if grace else None), True
-    if obj is stored.obj:
-        return stored, False
-    return backend.store.replace(stored, obj), False
+    """Delete, or mark as being deleted. Returns the last state and whether the object is gone.
+
+    A resource that knows grace periods is always marked first, even if the period is zero: watchers see it
+    terminating and then going, as two changes.
+    """
+    marked = _marked(backend, stored.obj, strategy.grace(stored.obj, options.get("gracePeriodSeconds")))
+    if is_finished(marked) and not strategy.graceful:
+        return backend.store.remove(stored), True
+    if marked is not stored.obj:
+        stored = backend.store.replace(stored, marked)
+    if is_finished(marked):
+        return backend.store.remove(stored), True
+    return stored, False
 
 
 def _marked(backend: Backend, obj: Obj, grace: int) -> Obj:

@@ -58,7 +58,7 @@ def _index(registry: Registry) -> list[tuple[str, str]]:
 
 
 def _fingerprint(registry: Registry, group: str, version: str) -> str:
-    schemas = [repr(r.custom.schema) for r in registry.of(group, version) if r.custom]
+    schemas = [repr(r.schema) for r in registry.of(group, version) if r.custom]
     return f"{abs(hash(tuple(schemas))):x}"
 
 
@@ -84,17 +84,17 @@ def _schema_name(resource: Resource) -> str:
 
 def _schema(resource: Resource) -> Obj:
     gvk = [{"group": resource.group, "version": resource.version, "kind": resource.kind}]
-    custom = resource.custom.schema if resource.custom else {}
-    skeleton: Obj = {} if custom else {"spec": {"type": "object"}, "status": {"type": "object"}}
-    told = custom.get("description") or f"{resource.kind}, served by the embedded API."
+    schema = resource.schema or {}
+    skeleton: Obj = {} if schema else {"spec": {"type": "object"}, "status": {"type": "object"}}
+    told = schema.get("description") or f"{resource.kind}, served by the embedded API."
     properties = {
         **skeleton,
-        **(custom.get("properties") or {}),
+        **(schema.get("properties") or {}),
         "apiVersion": _TEXT,
         "kind": _TEXT,
         "metadata": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
     }
-    return {**custom, "type": "object", "description": told, "properties": properties, _GVK: gvk}
+    return {**schema, "type": "object", "description": told, "properties": properties, _GVK: gvk}
 
 
 def _object_meta() -> Obj:

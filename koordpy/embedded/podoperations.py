@@ -47,7 +47,7 @@ def bind(backend: Backend, request: Request, namespace: str, name: str, binding:
     target, metadata = binding.get("target") or {}, binding.get("metadata") or {}
     _check_binding(name, target)
     resource, stored = _find(backend, namespace, name)
-    lifecycle.check_preconditions(resource, stored, {"preconditions": metadata})
+    _check_same(resource, stored, metadata)
     _check_bindable(resource, stored.obj)
     if not request.dry_run:
         backend.store.replace(stored, _bound(backend, stored.obj, target["name"], metadata))
@@ -64,6 +64,15 @@ def _check_binding(name: str, target: Obj) -> None:
         raise errors.invalid("Binding", "", name, found)
 
 
+def _check_same(resource: Resource, stored: Stored, metadata: Obj) -> None:
+    """The uid and resourceVersion of a Binding are preconditions on the pod."""
+    for key, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        asked, found = metadata.get(key), stored.obj["metadata"][key]
+        if asked and asked != found:
+            told = f"{name} in precondition: {asked}, {name} in object meta: {found}"
+            raise errors.precondition_failed(resource, *stored.key, told)
+
+
 def _check_bindable(resource: Resource, pod: Obj) -> None:
     name, spec = pod["metadata"]["name"], pod["spec"]
     if "deletionTimestamp" in pod["metadata"]:
@@ -74,7 +83,7 @@ def _check_bindable(resource: Resource, pod: Obj) -> None:
         told = f"pod {name} has non-empty .spec.schedulingGates"
     else:
         return
-    raise errors.conflict(resource, name, told, "binding")
+    raise errors.conflict(resource, name, told, named="pods/binding")
 
 
 def _bound(backend: Backend, pod: Obj, node: str, metadata: Obj) -> Obj:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Obj = dict[str, Any]
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_EXECUTE = "NoExecute"
 _COMPUTE = ("cpu", "memory")
 _IMMUTABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
@@ -30,6 +31,7 @@ def prepare_create(backend: Backend, pod: Obj) -> None:
         for amounts in ("requests", "limits"):
             check_quantities("Pod", (container.get("resources") or {}).get(amounts))
     _default_spec(spec)
+    _tolerate_broken_nodes(spec)
     _set_priority(backend, pod)
     status: Obj = {"phase": "Pending", "qosClass": quality_of_service(spec)}
     if spec.get("schedulingGates"):
@@ -63,6 +65,16 @@ def _default_spec(spec: Obj) -> None:
     spec.setdefault("securityContext", {})
     for container in containers(spec):
         _default_container(container)
+
+
+def _tolerate_broken_nodes(spec: Obj) -> None:
+    """Five minutes on a node that is not ready or unreachable, unless the pod says otherwise."""
+    present = spec.get("tolerations") or []
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        if not any(t.get("key", key) == key and t.get("effect", _EXECUTE) == _EXECUTE for t in present):
+            added = {"key": key, "operator": "Exists", "effect": _EXECUTE, "tolerationSeconds": 300}
+            present = [*present, added]
+    spec["tolerations"] = present
 
 
 def _default_container(container: Obj) -> None:

@@ -13,11 +13,11 @@ from koordpy.embedded.errors import (
     required,
     unsupported,
 )
-from koordpy.embedded.validation import label_errors, name_errors, quantity_errors
+from koordpy.embedded.validation import label_errors, labels_errors, name_errors, quantity_errors
 
 Obj = dict[str, Any]
 
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def create_errors(pod: Obj) -> list[FieldError]:
@@ -25,6 +25,11 @@ def create_errors(pod: Obj) -> list[FieldError]:
     errors = _container_list_errors(spec)
     errors += _choice_errors(spec)
     errors += quantity_errors(spec.get("overhead"), "spec.overhead")
+    errors += labels_errors(spec.get("nodeSelector"), "spec.nodeSelector")
+    if spec["terminationGracePeriodSeconds"] < 0:
+        grace = spec["terminationGracePeriodSeconds"]
+        told = "must be greater than or equal to 0"
+        errors.append(invalid_value("spec.terminationGracePeriodSeconds", grace, told))
     for index, toleration in enumerate(spec.get("tolerations") or ()):
         errors += _toleration_errors(toleration, f"spec.tolerations[{index}]")
     if spec.get("nodeName"):
@@ -125,8 +130,8 @@ def _toleration_errors(toleration: Obj, field: str) -> list[FieldError]:
     if operator == "Exists" and toleration.get("value"):
         told = "value must be empty when `operator` is 'Exists'"
         errors.append(invalid_value(f"{field}.operator", toleration["value"], told))
-    if effect and effect not in _EFFECTS:
-        errors.append(unsupported(f"{field}.effect", effect, list(_EFFECTS)))
+    if effect and effect not in EFFECTS:
+        errors.append(unsupported(f"{field}.effect", effect, list(EFFECTS)))
     return errors
 
 

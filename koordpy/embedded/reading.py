@@ -140,7 +140,7 @@ def encode_list(resource: Resource, page: Page) -> bytes:
     """Joined from cached bytes. Built-in lists do not repeat the type in each item, as the real ones."""
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": list_metadata(page)}
     items = [encoded(resource, stored) for stored in page.items]
-    if resource.custom is None:
+    if not resource.custom:
         prefix = len(msgspec.json.encode({"kind": resource.kind, "apiVersion": resource.api_version}))
         items = [b"{" + item[prefix:] for item in items]
     return msgspec.json.encode(head)[:-1] + b',"items":[' + b",".join(items) + b"]}"

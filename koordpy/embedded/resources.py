@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from koordpy.embedded import events
+from koordpy.embedded import builtinschemas, events
 
 Obj = dict[str, Any]
 
@@ -32,7 +32,9 @@ class Resource:
     storage: str = ""
     from_storage: Callable[[Obj], Obj] | None = None
     to_storage: Callable[[Obj], Obj] | None = None
-    custom: Custom | None = None
+    schema: Obj | None = None
+    custom: bool = False
+    columns: tuple[Obj, ...] = ()  # the additionalPrinterColumns of a custom resource
 
     @property
     def api_version(self) -> str:
@@ -45,14 +47,6 @@ class Resource:
     @property
     def has_status(self) -> bool:
         return "status" in self.subresources
-
-
-@dataclass(frozen=True, slots=True)
-class Custom:
-    """What a CustomResourceDefinition adds to a resource."""
-
-    schema: Obj
-    columns: tuple[Obj, ...] = ()
 
 
 @dataclass(slots=True)
@@ -107,6 +101,7 @@ def _builtin(
         categories=("all",) if plural in _IN_ALL else (),
         subresources=subresources,
         storage=f"{plural}.{group}" if group else plural,
+        schema=_SCHEMAS.get(plural),
     )
 
 
@@ -117,6 +112,7 @@ _IN_ALL = frozenset(
     )
 )
 _STATUS = ("status",)
+_SCHEMAS = {"pods": builtinschemas.POD, "nodes": builtinschemas.NODE}
 
 
 def _cluster(group: str, version: str, plural: str, kind: str, *short: str, status: bool = False) -> Resource:
@@ -171,6 +167,7 @@ _WORKLOADS = (
 )
 _CLUSTER_SERVICES = (
     _builtin("coordination.k8s.io", "v1", "leases", "Lease"),
+    _cluster("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass"),
     _cluster("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", "pc"),
     _cluster("storage.k8s.io", "v1", "storageclasses", "StorageClass", "sc"),
     _cluster("storage.k8s.io", "v1", "csinodes", "CSINode"),

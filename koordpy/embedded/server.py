@@ -86,6 +86,10 @@ class EmbeddedCluster:
         for node in nodes:
             await self.create("/api/v1/nodes", node)
 
+    def forget_history(self) -> None:
+        """Make every older resourceVersion answer 410, as after a compaction."""
+        self.store.forget_history()
+
     async def create(self, path: str, obj: Obj) -> Obj:
         """Create one object through the API; raises if it is refused."""
         response = await self.faults.handle(Request("POST", path, body=msgspec.json.encode(obj)))

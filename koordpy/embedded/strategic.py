@@ -27,7 +27,6 @@ _MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "topologySpreadConstraints": ("topologyKey",),
     "conditions": ("type",),
     "addresses": ("type",),
-    "taints": ("key",),
     "ownerReferences": ("uid",),
     "podIPs": ("ip",),
     "hostIPs": ("ip",),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from koordpy.embedded import customresources, pods, podvalidation
-from koordpy.embedded.errors import FieldError, forbidden_field, invalid_value, required
+from koordpy.embedded.errors import FieldError, forbidden_field, invalid_value, required, unsupported
 from koordpy.embedded.validation import check_quantities, quantity_errors
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Strategy:
     create_errors: Callable[[Obj], list[FieldError]] = _no_create_errors
     update_errors: Callable[[Obj, Obj], list[FieldError]] = _no_update_errors
     grace: Callable[[Obj, int | None], int] = _no_grace
+    graceful: bool = False
     generation: bool = False
     creates_on_update: bool = False
     unconditional_update: bool = True
@@ -51,9 +52,9 @@ class Strategy:
 
 
 def strategy_of(resource: Resource) -> Strategy:
-    if resource.custom is not None:
+    if resource.custom:
         return _CUSTOM
-    return _STRATEGIES.get(resource.storage, _PLAIN)
+    return _STRATEGIES.get(resource.full_name, _PLAIN)
 
 
 def _prepare_namespace(_backend: Backend, namespace: Obj) -> None:
@@ -74,7 +75,16 @@ def _prepare_node(_backend: Backend, node: Obj) -> None:
 
 
 def _node_errors(node: Obj) -> list[FieldError]:
-    return quantity_errors(node["status"].get("capacity"), "status.capacity")
+    errors = quantity_errors((node.get("status") or {}).get("capacity"), "status.capacity")
+    for index, taint in enumerate((node.get("spec") or {}).get("taints") or ()):
+        if taint.get("effect") not in podvalidation.EFFECTS:
+            field = f"spec.taints[{index}].effect"
+            errors.append(unsupported(field, taint.get("effect", ""), list(podvalidation.EFFECTS)))
+    return errors
+
+
+def _node_update_errors(new: Obj, _old: Obj) -> list[FieldError]:
+    return _node_errors(new)
 
 
 def _prepare_priority_class(_backend: Backend, priority_class: Obj) -> None:
@@ -120,6 +130,16 @@ def _event_errors(event: Obj) -> list[FieldError]:
     return []
 
 
+def _new_event_errors(event: Obj) -> list[FieldError]:
+    """Stricter than for core events; the names are those of the stored shape, as on the real server."""
+    names = {"reportingComponent": "reportingController"}
+    wanted = ("eventTime", "reportingComponent", "reportingInstance", "action", "reason")
+    errors = [required(names.get(key, key)) for key in wanted if not event.get(key)]
+    if event.get("type") not in ("Normal", "Warning"):
+        errors.append(invalid_value("type", "", f"has invalid value: {event.get('type', '')}"))
+    return _event_errors(event) + errors
+
+
 def _lease_errors(lease: Obj) -> list[FieldError]:
     duration = (lease.get("spec") or {}).get("leaseDurationSeconds")
     if duration is not None and duration <= 0:
@@ -161,12 +181,14 @@ _STRATEGIES = {
         podvalidation.create_errors,
         pods.update_errors,
         pods.grace,
+        graceful=True,
         generation=True,
         returns_deleted=True,
     ),
-    "nodes": Strategy(_prepare_node, _node_errors),
+    "nodes": Strategy(_prepare_node, _node_errors, _node_update_errors),
     "namespaces": Strategy(_prepare_namespace, returns_deleted=True),
     "events": Strategy(create_errors=_event_errors, creates_on_update=True),
+    "events.events.k8s.io": Strategy(create_errors=_new_event_errors, creates_on_update=True),
     "services": Strategy(creates_on_update=True, returns_deleted=True),
     "serviceaccounts": Strategy(returns_deleted=True),
     "persistentvolumeclaims": Strategy(_prepare_claim, returns_deleted=True),

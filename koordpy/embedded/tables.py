@@ -74,8 +74,8 @@ def watch_encoder(backend: Backend, resource: Resource, request: Request) -> Cal
 
 def _columns(resource: Resource) -> list[Column]:
     name = Column("Name", text("metadata.name"), format="name")
-    if resource.custom is not None:
-        custom = [_custom_column(column) for column in resource.custom.columns]
+    if resource.custom:
+        custom = [_custom_column(column) for column in resource.columns]
         return [name, *(custom or [_AGE])]
     return [name, *_BUILTIN.get(resource.storage, [_AGE])]
 

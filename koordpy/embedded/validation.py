@@ -45,9 +45,7 @@ _NAMED_BY_LABEL = frozenset(("namespaces", "services"))
 
 def metadata_errors(metadata: Obj, storage: str) -> list[FieldError]:
     errors = name_errors(metadata["name"], storage, "metadata.name")
-    for key, value in (metadata.get("labels") or {}).items():
-        errors += _qualified_name_errors(key, "metadata.labels")
-        errors += _label_value_errors(value, "metadata.labels")
+    errors += labels_errors(metadata.get("labels"), "metadata.labels")
     annotations = metadata.get("annotations") or {}
     for key in annotations:
         errors += _qualified_name_errors(key.lower(), "metadata.annotations")
@@ -60,6 +58,13 @@ def metadata_errors(metadata: Obj, storage: str) -> list[FieldError]:
             for key in ("apiVersion", "kind", "name", "uid")
             if not owner.get(key)
         ]
+    return errors
+
+
+def labels_errors(labels: Any, field: str) -> list[FieldError]:
+    errors = []
+    for key, value in (labels or {}).items():
+        errors += _qualified_name_errors(key, field) + _label_value_errors(value, field)
     return errors
 
 

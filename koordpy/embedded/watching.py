@@ -54,7 +54,13 @@ class Watch:
         self._lines: deque[bytes] = deque()
         self._wake = asyncio.Event()
         self._ended = False
-        self._start(request)
+        try:
+            self._start(request)
+        except errors.ApiError as error:
+            if error.code != 410:
+                raise
+            self._lines.append(msgspec.json.encode({"type": "ERROR", "object": error.status()}) + b"\n")
+            self._ended = True  # the real server, too, begins a stream to say that it cannot
         self._unsubscribe = self._store.subscribe(resource.storage, self._hear)
         self._end_at = asyncio.get_running_loop().time() + _timeout(request)
         self._bookmark_at = self._next_bookmark()

@@ -56,7 +56,7 @@ class Writer:
     def _prepared(self, obj: Obj) -> Obj:
         """Defaults, checks and the metadata that only the server gives, in the order of the real one."""
         self._follow_schema(obj)
-        if self.resource.custom is not None and self.resource.has_status:
+        if self.resource.custom and self.resource.has_status:
             obj.pop("status", None)
         if self.resource.to_storage:
             obj = self.resource.to_storage(obj)
@@ -105,6 +105,9 @@ class Writer:
             copy = self.resource.from_storage(copy)
         patched = lifecycle.typed(self.resource, self._patched(copy, kind))
         self._check_name(patched["metadata"], name)
+        if patched["metadata"].get("uid") != current.obj["metadata"]["uid"]:
+            told = errors.invalid_value("metadata.uid", patched["metadata"].get("uid"), "field is immutable")
+            raise self._invalid(name, [told])
         return self._replace(current, patched, subresource), False
 
     def _patched(self, copy: Obj, kind: str) -> Obj:
@@ -117,9 +120,9 @@ class Writer:
         if kind == MERGE_PATCH:
             merged: Obj = patch.merge_patch(copy, self.request.json())
             return merged
-        if kind == STRATEGIC_PATCH and self.resource.custom is None:
+        if kind == STRATEGIC_PATCH and not self.resource.custom:
             return strategic_merge(copy, self.request.json())
-        strategic = [STRATEGIC_PATCH] if self.resource.custom is None else []
+        strategic = [STRATEGIC_PATCH] if not self.resource.custom else []
         raise errors.unsupported_media_type([JSON_PATCH, MERGE_PATCH, *strategic, APPLY_PATCH])
 
     def _body(self) -> Any:
@@ -218,7 +221,7 @@ class Writer:
         if kind not in (None, "", self.resource.kind):
             expected = f'{self.resource.kind} in version "{self.resource.version}"'
             raise errors.bad_request(f"{expected} cannot be handled as a {kind}: the kinds differ")
-        if self.resource.custom is None and b"null" in self.request.body:
+        if not self.resource.custom and b"null" in self.request.body:
             obj = without_nulls(obj)
         obj = lifecycle.typed(self.resource, obj)
         metadata = obj["metadata"]
@@ -235,27 +238,29 @@ class Writer:
             raise errors.bad_request(told)
 
     def _follow_schema(self, obj: Obj) -> None:
-        """Prune, default and check a custom resource; nothing for built-in ones."""
-        if self.resource.custom is None:
+        """Prune, default and check what has a schema: custom resources, and pods and nodes."""
+        definition = self.resource.schema
+        if definition is None:
             return
-        definition = self.resource.custom.schema
-        unknown = schema.prune(obj, definition)
-        self._report_unknown(unknown)
+        self._report_unknown(schema.prune(obj, definition))
         schema.fill_defaults(obj, definition)
         found = schema.schema_errors(obj, definition)
-        if found:
+        if found and self.resource.custom:
             raise self._invalid(obj["metadata"].get("name", ""), found)
+        if found:  # built-in types fail while they are decoded, before anything is validated
+            raise self._cannot_be_handled("; ".join(f"json: {e.field}: {e.message}" for e in found))
 
     def _report_unknown(self, unknown: list[str]) -> None:
         told = [f'unknown field "{path}"' for path in unknown]
         mode = self.request.query.get("fieldValidation", "Warn")
         if told and mode == "Strict":
-            kind, version = self.resource.kind, self.resource.version
-            raise errors.bad_request(
-                f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error: {", ".join(told)}'
-            )
+            raise self._cannot_be_handled(f"strict decoding error: {', '.join(told)}")
         if mode == "Warn":
             self.warnings += told
+
+    def _cannot_be_handled(self, why: str) -> errors.ApiError:
+        kind, version = self.resource.kind, self.resource.version
+        return errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
     def _invalid(self, name: str, found: list[errors.FieldError]) -> errors.ApiError:
         return errors.invalid(self.resource.kind, self.resource.group, name, found)
