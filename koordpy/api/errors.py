@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class MalformedValue(ValueError):  # noqa: N818 - it names what was found, like KeyError
+class MalformedValue(ValueError):
     """A value inside an object that cannot be read: names the field, the value and the reason."""
 
     def __init__(self, field: str, value: object, problem: str) -> None:
@@ -11,7 +11,7 @@ class MalformedValue(ValueError):  # noqa: N818 - it names what was found, like 
         super().__init__(f"{field}: {_shorten(value)!r} {problem}")
 
 
-class MalformedObject(ValueError):  # noqa: N818
+class MalformedObject(ValueError):
     """An object that cannot be decoded at all: names the object and the field."""
 
     def __init__(self, kind: str, key: str, problem: str) -> None:

@@ -74,6 +74,11 @@ class NodeColumns:
         self.requested[shape.rows, row] += shape.amounts * count
         self.scored[:, row] += shape.scored * count
 
+    def has_room(self, row: int, shape: Shape) -> bool:
+        """Room for one more pod of a shape on one node, as far as resources go."""
+        free = self.allocatable[shape.rows, row] - self.requested[shape.rows, row]
+        return bool((free >= shape.amounts).all())
+
     def fit_resources(self) -> None:
         """Give resources seen since the last call their rows."""
         missing = len(self._resources) - self.allocatable.shape[0]

@@ -94,6 +94,12 @@ class Cluster:
         record.node = ""
         return freed
 
+    def forget_all(self) -> None:
+        """Take back every assumption, as when leadership was lost: what was accepted will be seen on the watch."""
+        for record in self.pods.values():
+            if record.node and not record.bound:
+                self.forget(record.uid)
+
     # --- bookkeeping ---
 
     def _record(self, pod: Pod) -> PodRecord:
@@ -113,6 +119,7 @@ class Cluster:
             shape=shape,
             priority=spec.priority,
             created=seconds_of_instant(meta.creation_timestamp) if meta.creation_timestamp else 0.0,
+            version=meta.resource_version,
             node=spec.node_name,
             bound=bool(spec.node_name),
             terminating=meta.deletion_timestamp is not None,

@@ -20,6 +20,7 @@ class PodRecord(msgspec.Struct, gc=False, eq=False):
     shape: Shape | None  # None while the pod cannot be read; `defect` says why
     priority: int
     created: float
+    version: str  # resourceVersion
     node: str = ""
     bound: bool = False
     terminating: bool = False
