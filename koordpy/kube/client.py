@@ -17,7 +17,7 @@ import msgspec
 
 from koordpy.api.decode import Page, decode_page
 from koordpy.kube.backoff import Backoff
-from koordpy.kube.errors import ApiError, Transient, error_of
+from koordpy.kube.errors import ApiError, Transient, Unavailable, error_of
 from koordpy.kube.transport import Transport
 
 JSON = "application/json"
@@ -57,7 +57,11 @@ class Client:
 
     async def page(self, path: str, **query: str | int) -> Page:
         """One page of a list."""
-        return decode_page(await self._once("GET", with_query(path, query), b"", JSON, _LIST_TIMEOUT_S))
+        answer = await self._once("GET", with_query(path, query), b"", JSON, _LIST_TIMEOUT_S)
+        try:
+            return decode_page(answer)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:  # such as a proxy's log-in page, sent with 200
+            raise Unavailable(f"GET {path}: the answer is not a list of objects: {error}") from None
 
     def watch(self, path: str, **query: str | int) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """The bytes of a watch, in whatever pieces they arrive."""

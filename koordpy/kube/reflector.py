@@ -27,6 +27,10 @@ from koordpy.kube.errors import ApiError, Forbidden, Gone, Unauthorized, Unavail
 _PAGE = 500
 _WATCH_S = 300  # as client-go: long enough to be cheap, short enough to spread watches over API servers
 _LINES_PER_TURN = 200  # then other tasks get a turn; about 10 ms of pods
+# An unchanged watch hears a bookmark about once a minute. Longer silence can mean that the connection is dead, whatever
+# TCP believes, so the watch is opened anew. It is no failure: a kube-apiserver that has seen no change of a resource
+# since it started sends the first bookmark after two minutes.
+_SILENCE_S = 70.0
 
 log = structlog.get_logger()
 
@@ -71,8 +75,9 @@ class Reflector(Generic[T]):
 
     def __init__(self, client: Client, resource: Resource[T], sink: Sink[T]) -> None:
         self._client, self._resource, self._sink = client, resource, sink
-        self._known: dict[str, tuple[str, str]] = {}  # key -> uid, resourceVersion
+        self._known: dict[str, tuple[str, str]] = {}  # key -> uid, resourceVersion, as the sink was told
         self._version = ""  # where to resume; empty: list first
+        self._lists_wanted = 1
         self._cut: asyncio.Timeout | None = None
         self._backoff = Backoff(first_s=0.2, most_s=30.0)
         self.synced = asyncio.Event()
@@ -86,11 +91,14 @@ class Reflector(Generic[T]):
         """For ever."""
         while True:
             try:
-                if not self._version:
+                if self._version:
+                    await self._watch()
+                else:
                     await self._list()
-                await self._watch()
             except Gone:
-                self._restart("expired", relist=True)
+                self._restart("expired")
+                self._version = ""
+                await asyncio.sleep(self._backoff.next_s())  # a server that always says 410 is not listed in a loop
             except ApiError as error:
                 self._complain(error)
                 self._restart(type(error).__name__.lower())
@@ -98,14 +106,16 @@ class Reflector(Generic[T]):
 
     async def resync(self) -> None:
         """List again now, and return when the sink knows everything that was true at this moment."""
+        self._lists_wanted += 1
         self.synced.clear()
         self._version = ""
-        if self._cut is not None:
+        if self._cut is not None and not self._cut.expired():
             self._cut.reschedule(asyncio.get_running_loop().time())
         await self.synced.wait()
 
     async def _list(self) -> None:
-        seen: dict[str, tuple[str, str]] = {}
+        wanted = self._lists_wanted
+        seen: set[str] = set()
         token = ""
         while True:
             query = self._resource.query() | {"limit": _PAGE} | ({"continue": token} if token else {})
@@ -116,41 +126,51 @@ class Reflector(Generic[T]):
             if not token:
                 break
             await asyncio.sleep(0)  # a page of pods is 15 ms of decoding; let binds pass between pages
-        for key in self._known.keys() - seen.keys():
-            self._sink.remove(key, self._known[key][0])
-        self._known = seen
-        self._version = page.metadata.resource_version
+        for key in self._known.keys() - seen:
+            self._gone(key)
         self._recovered()
-        self.synced.set()
+        if wanted == self._lists_wanted:  # else a resync was asked for since, and this list is older than its question
+            self._version = page.metadata.resource_version
+            self.synced.set()
 
-    def _listed(self, raw: msgspec.Raw, seen: dict[str, tuple[str, str]]) -> None:
-        obj = self._decoded(raw)
-        if obj is None:
+    def _listed(self, raw: msgspec.Raw, seen: set[str]) -> None:
+        try:
+            obj = self._resource.decode(raw)
+        except MalformedObject as error:
+            _skip(error)
+            seen.add(error.key)  # it is there: what we last could read of it still counts
             return
-        meta = obj.metadata
-        before = self._known.get(meta.key)
-        seen[meta.key] = (meta.uid, meta.resource_version)
-        if before == seen[meta.key]:
-            return
-        if before is not None and before[0] != meta.uid:  # deleted and made again while we were not looking
-            self._sink.remove(meta.key, before[0])
-        self._sink.upsert(obj)
+        seen.add(obj.metadata.key)
+        self._changed(obj)
 
     async def _watch(self) -> None:
+        clock = asyncio.get_running_loop().time
+        opened, heard = clock(), False
         query = self._resource.query() | {
             "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": _WATCH_S + random.randrange(60),  # noqa: S311 - jitter
         }
         try:
-            async with asyncio.timeout(None) as self._cut, self._client.watch(self._resource.path, **query) as chunks:
+            async with (
+                asyncio.timeout(_SILENCE_S) as self._cut,
+                self._client.watch(self._resource.path, **query) as chunks,
+            ):
+                self._recovered()
                 async for lines in _lines(chunks):
+                    if not self._version:
+                        return
+                    self._cut.reschedule(clock() + _SILENCE_S)
                     await self._hear(lines)
+                    heard = True
         except TimeoutError:
-            if self._version:  # not cut by resync: the wire itself was silent for too long
-                raise Unavailable(f"watch of {self._resource.name}: silent for too long") from None
+            if self._version:  # not cut by resync: silence
+                self._restart("silent")
+            return
         finally:
             self._cut = None
+        if not heard and clock() - opened < 1.0:
+            raise Unavailable(f"watch of {self._resource.name}: ended as soon as it was opened")
 
     async def _hear(self, lines: Iterable[bytes]) -> None:
         for number, line in enumerate(lines):
@@ -160,40 +180,49 @@ class Reflector(Generic[T]):
                 return
             try:
                 event = decode_event(line)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise Unavailable(f"watch of {self._resource.name}: unreadable line: {error}") from None
             self._apply(event)
-        self._recovered()
+        self._backoff.reset()
 
     def _apply(self, event: WatchEvent) -> None:
         if event.type == "ERROR":
             status = decode_status(event.object)
             raise error_of("WATCH", self._resource.path, status.code, bytes(event.object))
-        obj = None if event.type == "BOOKMARK" else self._decoded(event.object)
-        if obj is None:
+        if event.type == "BOOKMARK":
             self._version = resource_version_of(event.object) or self._version
             return
-        meta = obj.metadata
-        self._version = meta.resource_version
-        if event.type == "DELETED":
-            self._known.pop(meta.key, None)
-            self._sink.remove(meta.key, meta.uid)
-        else:
-            self._known[meta.key] = (meta.uid, meta.resource_version)
-            self._sink.upsert(obj)
-
-    def _decoded(self, raw: msgspec.Raw) -> T | None:
         try:
-            return self._resource.decode(raw)
+            obj = self._resource.decode(event.object)
         except MalformedObject as error:
-            metrics.MALFORMED.labels(error.kind).inc()
-            log.warning("malformed_object", kind=error.kind, object=error.key, problem=error.problem)
-            return None
+            _skip(error)
+            self._version = resource_version_of(event.object) or self._version
+            if event.type == "DELETED":
+                self._gone(error.key)
+            return
+        self._version = obj.metadata.resource_version
+        if event.type == "DELETED":
+            self._gone(obj.metadata.key)
+        else:
+            self._changed(obj)
 
-    def _restart(self, cause: str, *, relist: bool = False) -> None:
+    def _changed(self, obj: T) -> None:
+        meta = obj.metadata
+        before, now = self._known.get(meta.key), (meta.uid, meta.resource_version)
+        if before == now:
+            return
+        if before is not None and before[0] != meta.uid:  # deleted and made again while we were not looking
+            self._sink.remove(meta.key, before[0])
+        self._known[meta.key] = now
+        self._sink.upsert(obj)
+
+    def _gone(self, key: str) -> None:
+        known = self._known.pop(key, None)
+        if known is not None:
+            self._sink.remove(key, known[0])
+
+    def _restart(self, cause: str) -> None:
         metrics.WATCH_RESTARTS.labels(self._resource.name, cause).inc()
-        if relist:
-            self._version = ""
 
     def _complain(self, error: ApiError) -> None:
         """One line when trouble begins or changes its nature; not one per retry."""
@@ -209,7 +238,11 @@ class Reflector(Generic[T]):
         if self.trouble:
             log.info("watch_recovered", resource=self._resource.name)
         self.trouble = ""
-        self._backoff.reset()
+
+
+def _skip(error: MalformedObject) -> None:
+    metrics.MALFORMED.labels(error.kind).inc()
+    log.warning("malformed_object", kind=error.kind, object=error.key, problem=error.problem)
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:

@@ -17,9 +17,6 @@ from koordpy import __version__
 from koordpy.kube.credentials import Credentials
 from koordpy.kube.errors import Unavailable, error_of
 
-# An unchanged watch still hears a bookmark about once a minute; the API server's own watch cache waits 75 s.
-# Silence for longer means that the connection is dead, whatever TCP believes.
-SILENCE_S = 70.0
 _CONNECT_S = 5.0
 
 
@@ -36,7 +33,7 @@ class Transport(Protocol):
         """One request and its whole answer. `path` includes the query."""
 
     def stream(self, path: str) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """A GET whose answer arrives in pieces, for as long as the server cares to send."""
+        """A GET whose answer arrives in pieces, for as long as the server cares to send; the caller limits the wait."""
 
 
 class HttpTransport:
@@ -89,7 +86,7 @@ class HttpTransport:
     async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
         assert self._session is not None
         headers = {"Accept": "application/json", **await self._credentials.headers()}
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=SILENCE_S)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
         try:
             async with self._session.get(self._credentials.url + path, headers=headers, timeout=timeout) as answer:
                 if answer.status != 200:

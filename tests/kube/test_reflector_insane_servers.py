@@ -1,0 +1,124 @@
+"""List and watch on servers, and proxies before them, that send what no sane one would."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from koordpy.kube.client import Client
+from tests.kube.world import CUT, HANG, Scripted, Sink, line, plain_pod, reflecting
+
+pytestmark = pytest.mark.looptime
+
+MALFORMED = {"containers": 7}
+EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+
+
+async def _told(script: Scripted, seconds: float = 10) -> Sink:
+    sink = Sink()
+    async with reflecting(Client(script), sink):
+        await asyncio.sleep(seconds)
+    return sink
+
+
+async def test_410_inside_the_watch_lists_again_and_tells_the_difference() -> None:
+    lists = [[plain_pod("a"), plain_pod("b")], [plain_pod("b"), plain_pod("c")]]
+    script = Scripted(lists, [[line("ERROR", EXPIRED)], [HANG]])
+    sink = await _told(script)
+    assert script.listed == 2
+    assert [call[:2] for call in sink.calls] == [
+        ("upsert", "default/a"), ("upsert", "default/b"), ("upsert", "default/c"), ("remove", "default/a"),
+    ]  # fmt: skip
+
+
+async def test_another_error_inside_the_watch_resumes_without_a_list() -> None:
+    error = {"kind": "Status", "code": 500, "reason": "InternalError", "message": "etcd is unhappy"}
+    first = [line("ADDED", plain_pod("a", version=1001)), line("ERROR", error)]
+    script = Scripted([[]], [first, [line("ADDED", plain_pod("b", version=1002)), HANG]])
+    sink = await _told(script)
+    assert sink.names == ["a", "b"]
+    assert script.listed == 1
+    assert "resourceVersion=1001" in script.requests[-1]
+
+
+async def test_a_line_that_is_not_json_ends_the_watch_and_it_is_resumed() -> None:
+    first = [line("ADDED", plain_pod("a", version=1001)) + b"<html>\n"]
+    script = Scripted([[]], [first, [line("ADDED", plain_pod("b", version=1002)), HANG]])
+    sink = await _told(script)
+    assert sink.names == ["a", "b"]
+    assert "resourceVersion=1001" in script.requests[-1]
+
+
+async def test_a_line_that_is_not_unicode_ends_the_watch_and_it_is_resumed() -> None:
+    script = Scripted([[]], [[b'{"type": "\xff", "object": {}}\n'], [line("ADDED", plain_pod("a")), HANG]])
+    assert (await _told(script)).names == ["a"]
+
+
+async def test_lines_may_arrive_in_any_pieces() -> None:
+    pods = b"".join(line("ADDED", plain_pod(name, version=1001 + n)) for n, name in enumerate("abc"))
+    script = Scripted([[]], [[pods[i : i + 7] for i in range(0, len(pods), 7)] + [HANG]])
+    assert (await _told(script)).names == ["a", "b", "c"]
+
+
+async def test_a_list_that_is_not_json_is_trouble_and_not_the_end() -> None:
+    script = Scripted([b"<html>please log in</html>", [plain_pod("a")]], [[HANG]])
+    assert (await _told(script)).names == ["a"]
+
+
+async def test_a_malformed_object_is_counted_and_skipped_and_the_watch_goes_on(log) -> None:
+    before = _malformed()
+    chunks = [
+        line("ADDED", plain_pod("bad", version=1001, **MALFORMED)) + line("ADDED", plain_pod("a", version=1002)),
+        CUT,
+    ]
+    script = Scripted([[]], [chunks, [HANG]])
+    sink = await _told(script)
+    assert sink.names == ["a"]
+    assert _malformed() == before + 1
+    complaint = next(entry for entry in log if entry["event"] == "malformed_object")
+    assert complaint["object"] == "default/bad"
+    assert "containers" in complaint["problem"]
+
+
+async def test_a_malformed_last_line_is_not_asked_for_again() -> None:
+    script = Scripted([[]], [[line("ADDED", plain_pod("bad", version=1007, **MALFORMED)), CUT], [HANG]])
+    await _told(script)
+    assert "resourceVersion=1007" in script.requests[-1]
+
+
+async def test_a_malformed_object_in_a_list_is_skipped() -> None:
+    script = Scripted([[plain_pod("bad", **MALFORMED), plain_pod("a")]], [[HANG]])
+    assert (await _told(script)).names == ["a"]
+
+
+async def test_an_object_that_became_malformed_keeps_its_place_until_it_is_gone() -> None:
+    """A running pod whose newest version cannot be read still takes up its room."""
+    ill = plain_pod("a", version=1002, **MALFORMED)
+    script = Scripted([[plain_pod("a")], [ill]], [[line("MODIFIED", ill), line("ERROR", EXPIRED)], [HANG]])
+    assert (await _told(script)).names == ["a"]
+    script = Scripted([[plain_pod("a")]], [[line("MODIFIED", ill), line("DELETED", ill), HANG]])
+    assert (await _told(script)).names == []
+
+
+async def test_an_object_without_metadata_does_no_harm() -> None:
+    script = Scripted([[]], [[line("ADDED", {}), line("ADDED", plain_pod("a")), HANG]])
+    assert (await _told(script)).names == ["a"]
+
+
+async def test_what_was_told_already_is_not_told_again() -> None:
+    script = Scripted([[plain_pod("a", version=5)]], [[line("ADDED", plain_pod("a", version=5)), HANG]])
+    assert len((await _told(script)).calls) == 1
+
+
+@pytest.mark.parametrize("answer", [[], 410, [line("ERROR", EXPIRED)], [CUT], 503])
+async def test_a_watch_that_never_lasts_is_not_opened_in_a_loop(answer: Any) -> None:
+    script = Scripted([[]], [answer])
+    await _told(script, seconds=300)
+    assert 10 < len(script.requests) < 60
+
+
+def _malformed() -> float:
+    return REGISTRY.get_sample_value("koordpy_malformed_objects_total", {"kind": "Pod"}) or 0.0
