@@ -43,6 +43,7 @@ class Kubelets:
         self._planned: set[tuple[str, str]] = set()
         self._wake = asyncio.Event()
         self._order = 0
+        self._addresses = 0
 
     async def run(self) -> None:
         """Play the kubelets until cancelled."""
@@ -133,7 +134,8 @@ class Kubelets:
 
     def _running(self, pod: Obj) -> Obj:
         now = self._backend.now()
-        address = _address(self._order)
+        self._addresses += 1
+        address = _address(self._addresses)
         states = [_container_status(c, {"running": {"startedAt": now}}) for c in pod["spec"]["containers"]]
         return {
             **pod["status"],
