@@ -89,6 +89,8 @@ class Process:
         self._pods = Reflector(client, _PODS, self._pod_intake)
         self._nodes = Reflector(client, _NODES, NodeIntake(self.cluster, self.queue))
         self.health = Health(ready={f"watch-{r.name}": _watching(r) for r in (self._pods, self._nodes)})
+        if self._lease is not None:
+            self.health.ready["leader-election"] = _electing(self._lease)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -139,6 +141,10 @@ class Process:
 
 def _watching(reflector: Reflector[Pod] | Reflector[Node]) -> Callable[[], str]:
     return lambda: reflector.trouble or ("" if reflector.synced.is_set() else "not synced yet")
+
+
+def _electing(lease: LeaderLease) -> Callable[[], str]:
+    return lambda: lease.trouble
 
 
 async def _measure_lag() -> None:

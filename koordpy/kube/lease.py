@@ -9,6 +9,7 @@ The deadline is shorter than the duration, so the old leader is silent before th
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -20,9 +21,10 @@ import structlog
 from koordpy import metrics
 from koordpy.api.coordination import Lease, LeaseSpec
 from koordpy.api.decode import Decoder
+from koordpy.api.errors import MalformedObject
 from koordpy.api.times import micro_instant_of_seconds
 from koordpy.kube.client import Client
-from koordpy.kube.errors import ApiError, Conflict, NotFound
+from koordpy.kube.errors import ApiError, Conflict, NotFound, Transient
 
 _RELEASE_TIMEOUT_S = 3.0
 
@@ -67,7 +69,9 @@ class LeaderLease:
         self._decode = Decoder("Lease", Lease)
         self._held: Lease | None = None  # as the API server last gave it to us
         self._certain_until = float("-inf")
-        self._observed: tuple[str, float] = ("", 0.0)  # somebody else's resourceVersion, and when we first saw it
+        self._observed = ""  # somebody else's resourceVersion
+        self._taken_until = float("-inf")  # they may be certain of it until then, counted from when we first saw it
+        self.trouble = ""  # why the lease cannot be asked for or renewed; empty while all is well
 
     def holds(self) -> bool:
         """Certain, at this very moment, that nobody else can lead."""
@@ -93,18 +97,17 @@ class LeaderLease:
             leading.cancel()
 
     async def _acquire(self) -> None:
-        trouble = ""
         while True:
             try:
                 if await self._try_to_take():
                     return
-                trouble = ""
+                self.trouble = ""
             except Conflict:
                 pass  # somebody was quicker; look again
-            except ApiError as error:
-                if type(error).__name__ != trouble:
+            except (ApiError, MalformedObject) as error:
+                if type(error).__name__ != self.trouble.partition(":")[0]:
                     log.warning("lease_unreachable", lease=self._lease.name, problem=str(error))
-                trouble = type(error).__name__
+                self.trouble = f"{type(error).__name__}: {error}"
             await asyncio.sleep(self._timing.retry_period_s * (1 + random.random() / 5))  # noqa: S311 - jitter
 
     async def _try_to_take(self) -> bool:
@@ -113,6 +116,8 @@ class LeaderLease:
         try:
             found = self._decode(await self._client.get(self._lease.path))
         except NotFound:
+            if self._clock() < self._taken_until:  # deleted under its holder, who may not have noticed yet
+                return False
             body = {
                 "metadata": {"name": self._lease.name, "namespace": self._lease.namespace},
                 "spec": self._spec(None),
@@ -125,12 +130,13 @@ class LeaderLease:
     def _is_free(self, found: Lease) -> bool:
         """Nobody holds it, or we do (the answer to an earlier take was lost), or its holder was silent for too long."""
         if found.spec.holder_identity in (None, "", self._identity):
+            self._taken_until = float("-inf")
             return True
         now = self._clock()
-        if self._observed[0] != found.metadata.resource_version:
-            self._observed = (found.metadata.resource_version, now)
-        duration = found.spec.lease_duration_seconds or self._timing.lease_duration_s
-        return now >= self._observed[1] + duration
+        if self._observed != found.metadata.resource_version:
+            self._observed = found.metadata.resource_version
+            self._taken_until = now + (found.spec.lease_duration_seconds or self._timing.lease_duration_s)
+        return now >= self._taken_until
 
     async def _renew_until_lost(self) -> None:
         while self.holds():
@@ -139,32 +145,51 @@ class LeaderLease:
                 async with asyncio.timeout(max(0.0, self._certain_until - self._clock())):
                     if not await self._renew():
                         break
-            except (ApiError, TimeoutError) as error:
-                log.warning("lease_renewal_failed", lease=self._lease.name, problem=str(error) or "no answer in time")
+                self.trouble = ""
+            except (ApiError, MalformedObject, TimeoutError) as error:
+                problem = str(error) or "no answer in time"
+                log.warning("lease_renewal_failed", lease=self._lease.name, problem=problem)
+                self.trouble = f"renewal failed: {problem}"
         self._certain_until = float("-inf")
 
     async def _renew(self) -> bool:
-        """False when somebody else holds the lease now."""
-        assert self._held is not None
-        started = self._clock()
+        """False when the lease is not ours any more."""
         try:
-            return await self._put(self._held, self._spec(self._held.spec), started)
-        except Conflict:
+            return await self._put_again()
+        except (Conflict, Transient):  # a Lease that is gone is answered with 500: PUT could have made it, but not so
+            return await self._still_ours() and await self._put_again()
+
+    async def _put_again(self) -> bool:
+        assert self._held is not None
+        return await self._put(self._held, self._spec(self._held.spec), started=self._clock())
+
+    async def _still_ours(self) -> bool:
+        """False if somebody took or deleted the lease; True if only the answer to our last renewal was lost."""
+        try:
             self._held = self._decode(await self._client.get(self._lease.path))
-            return self._held.spec.holder_identity == self._identity
+        except NotFound:
+            return False
+        return self._held.spec.holder_identity == self._identity
 
     async def _release(self) -> None:
         """Let the next one in at once. Nothing of ours writes any more; failing only costs the others the wait."""
-        if self._held is None or not self.holds():
-            self._certain_until = float("-inf")
+        was_certain, self._certain_until = self.holds(), float("-inf")
+        if not was_certain:
             return
-        self._certain_until = float("-inf")
-        given_back = msgspec.structs.replace(self._held.spec, holder_identity="", lease_duration_seconds=1)
         try:
             async with asyncio.timeout(_RELEASE_TIMEOUT_S):
-                await self._client.write("PUT", self._lease.path, _body(self._held, given_back), attempts=1)
-        except (ApiError, TimeoutError) as error:
+                try:
+                    await self._give_back()
+                except Conflict:  # a renewal was on its way when we were cancelled
+                    if await self._still_ours():
+                        await self._give_back()
+        except (ApiError, MalformedObject, TimeoutError) as error:
             log.warning("lease_not_released", lease=self._lease.name, problem=str(error) or "no answer in time")
+
+    async def _give_back(self) -> None:
+        assert self._held is not None
+        given_back = msgspec.structs.replace(self._held.spec, holder_identity="", lease_duration_seconds=1)
+        await self._client.write("PUT", self._lease.path, _body(self._held, given_back), attempts=1)
 
     async def _put(self, current: Lease, spec: LeaseSpec, started: float) -> bool:
         return await self._store("PUT", self._lease.path, _body(current, spec), started)
@@ -172,6 +197,7 @@ class LeaderLease:
     async def _store(self, method: str, path: str, body: object, started: float) -> bool:
         answer = await self._client.write(method, path, body, attempts=1, timeout_s=self._timing.renew_deadline_s / 2)
         self._held = self._decode(answer)
+        self.trouble = ""
         self._certain_until = started + self._timing.renew_deadline_s
         return True
 
@@ -181,7 +207,8 @@ class LeaderLease:
         transitions = 0 if before is None else (before.lease_transitions or 0) + (not mine)
         return LeaseSpec(
             holder_identity=self._identity,
-            lease_duration_seconds=round(self._timing.lease_duration_s),
+            # Whole seconds, and never fewer than we count on ourselves: the others wait for as long as it says here.
+            lease_duration_seconds=math.ceil(self._timing.lease_duration_s),
             acquire_time=before.acquire_time if before is not None and mine else now,
             renew_time=now,
             lease_transitions=transitions,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -55,7 +55,7 @@ class World:
         self.transport = Counting(DirectTransport(self.cluster.handle), self.requests)
         self.client = Client(self.transport)
 
-    async def __aenter__(self) -> World:
+    async def __aenter__(self) -> Self:
         await self.cluster.__aenter__()
         return self
 
@@ -114,7 +114,7 @@ async def running(coroutine: Any) -> AsyncIterator[asyncio.Task[None]]:
 async def until(true: Callable[[], bool], seconds: float = 600, step: float = 0.05) -> None:
     """Wait, in virtual time."""
     async with asyncio.timeout(seconds):
-        while not true():
+        while not true():  # noqa: ASYNC110 - what is waited for has no event
             await asyncio.sleep(step)
 
 

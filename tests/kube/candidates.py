@@ -1,0 +1,123 @@
+"""Candidates for one lease, each with a connection of its own that can be slowed, cut and robbed of its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from koordpy.embedded.transport import DirectTransport
+from koordpy.kube.client import Client
+from koordpy.kube.errors import Unavailable
+from koordpy.kube.lease import LeaderLease, LeaseName, Timing
+from koordpy.kube.transport import Response
+from tests.builders import Json
+from tests.kube.world import World, now
+
+NAME = LeaseName("kube-system", "koord-scheduler")
+TIMING = Timing(lease_duration_s=3, renew_deadline_s=2, retry_period_s=0.5)
+
+Kind = Literal["down", "late", "slow", "lost", "crashed"]
+
+
+@dataclass(frozen=True)
+class Weather:
+    """What a candidate's connection suffers, from `start` for `length` seconds.
+
+    down: nothing gets through. late: requests take effect `length` later, even when nobody waits for them any more.
+    slow: the answer takes `length`. lost: requests take effect and the answer never comes. crashed: it is killed.
+    """
+
+    kind: Kind
+    start: float
+    length: float
+
+
+@dataclass
+class Line:
+    """A connection with weather."""
+
+    inner: DirectTransport
+    weather: list[Weather] = field(default_factory=list)
+    on_their_way: set[asyncio.Task[Response]] = field(default_factory=set)
+
+    async def send(self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float) -> Response:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._suffer(method, path, body, content_type)
+        except TimeoutError:
+            raise Unavailable(f"{method} {path}: no answer in time") from None
+
+    async def _suffer(self, method: str, path: str, body: bytes, content_type: str) -> Response:
+        weather = next((w for w in self.weather if w.start <= now() < w.start + w.length), None)
+        kind = weather.kind if weather else "fine"
+        pause = weather.length if weather else 0.0
+        if kind == "down":
+            raise Unavailable("down")
+        sent = asyncio.ensure_future(self._arrive(pause if kind == "late" else 0, method, path, body, content_type))
+        self.on_their_way.add(sent)
+        answer = await asyncio.shield(sent)  # a request that is on its way cannot be called back
+        if kind == "lost":
+            raise Unavailable("the answer was lost")
+        await asyncio.sleep(pause if kind == "slow" else 0)
+        return answer
+
+    async def _arrive(self, late: float, method: str, path: str, body: bytes, content_type: str) -> Response:
+        await asyncio.sleep(late)
+        return await self.inner.send(method, path, body, content_type=content_type, timeout_s=60)
+
+    def stream(self, path: str) -> Any:
+        return self.inner.stream(path)
+
+
+class Candidate:
+    """One process that wants to lead."""
+
+    def __init__(self, world: World, name: str, timing: Timing = TIMING, weather: list[Weather] | None = None) -> None:
+        self.name = name
+        self.line = Line(DirectTransport(world.cluster.handle), weather or [])
+        self.lease = LeaderLease(Client(self.line), NAME, name, timing, clock=asyncio.get_running_loop().time)
+        self.led: list[float] = []  # when it began to lead
+        self.stopped: list[float] = []  # when it was told to stop
+        self.task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self.task = asyncio.create_task(self.lease.run(self._lead))
+
+    async def stop(self) -> None:
+        """SIGTERM."""
+        assert self.task is not None
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+    async def crash(self) -> None:
+        """kill -9: nothing more is sent. What it believed dies with it."""
+        self.line.weather.insert(0, Weather("down", 0, float("inf")))
+        self.lease._certain_until = float("-inf")
+        await self.stop()
+
+    async def _lead(self) -> None:
+        self.led.append(now())
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.stopped.append(now())
+
+
+@contextlib.asynccontextmanager
+async def standing(*candidates: Candidate) -> AsyncIterator[None]:
+    for candidate in candidates:
+        candidate.start()
+    try:
+        yield
+    finally:
+        for candidate in candidates:
+            await candidate.stop()
+            for request in candidate.line.on_their_way:
+                request.cancel()
+
+
+async def stored(world: World) -> Json:
+    return await world.ask("GET", NAME.path)
