@@ -38,7 +38,7 @@ class NodeIntake:
         wake(self._cluster, self._queue, happened)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - nodes are known by name
-        self._cluster.remove_node(key)
+        wake(self._cluster, self._queue, self._cluster.remove_node(key))
 
 
 class PodIntake:
@@ -53,7 +53,10 @@ class PodIntake:
         if pod.is_finished:
             self.remove(pod.metadata.key, pod.metadata.uid)
             return
+        reshapings = self._cluster.reshapings
         record, happened = self._cluster.upsert_pod(pod)
+        if self._cluster.reshapings != reshapings:
+            self.requeue_all()
         if record.terminating and not record.bound:
             happened = self._cluster.forget(
                 record.uid
@@ -89,6 +92,6 @@ class PodIntake:
 
 def wake(cluster: Cluster, queue: JobQueue, happened: Happened) -> None:
     """Wake what the change could cure, if the node it happened on has room for it."""
-    row = cluster.nodes.row_of(happened.node)
-    if happened.change and row is not None:
-        queue.wake(happened.change, lambda shape: cluster.nodes.has_room(row, shape))
+    if happened.change:
+        row = cluster.nodes.row_of(happened.node)
+        queue.wake(happened.change, lambda shape: row is not None and cluster.nodes.has_room(row, shape))

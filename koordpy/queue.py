@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from koordpy.cluster.changes import Change
+from koordpy.cluster.changes import ON_ONE_NODE, Change
 from koordpy.cluster.shapes import Shape
 
 
@@ -146,10 +146,14 @@ class JobQueue:
     # --- wake-ups ---
 
     def wake(self, change: Change, has_room: Callable[[Shape], bool]) -> None:
-        """Something happened: wake a scout of each shape that it could cure and that has room for one now."""
+        """Something happened: wake a scout of each shape that it could cure.
+
+        What happened on one node can cure only there, so it is news only if that node has room for the shape.
+        """
         for shape, sleepers in list(self._parked.items()):
-            if shape is not None and sleepers.cures & change and has_room(shape):
-                self._wake_scout(shape)
+            cure = sleepers.cures & change
+            if shape is not None and cure and (cure & ~ON_ONE_NODE or has_room(shape)):
+                self._wake_scout(shape, is_news=True)
 
     def seconds_to_next(self) -> float | None:
         """Until the next back-off ends; None when nothing is backing off."""
@@ -159,8 +163,12 @@ class JobQueue:
 
     # --- bookkeeping ---
 
-    def _wake_scout(self, shape: Shape | None) -> None:
-        """Wake the first of a shape that may be woken now; those before it are tried when their back-off ends."""
+    def _wake_scout(self, shape: Shape | None, *, is_news: bool = False) -> None:
+        """Wake the first of a shape that may be woken now; those before it are tried when their back-off ends.
+
+        A wake-up by news cuts a back-off short, and only once: news can be a false hope, and hopes can come by the
+        hundred. A wake-up because another of the shape was just placed is free: it ends with the first refusal.
+        """
         sleepers = self._parked.get(shape)
         while sleepers is not None:
             ticket = _pop(sleepers.heap, State.PARKED)
@@ -168,9 +176,8 @@ class JobQueue:
                 del self._parked[shape]
                 return
             now = self._clock()
-            # A back-off is cut short only once: a wake-up can be a false hope, and hopes can come by the hundred.
             if now >= ticket.ready_at or not ticket.early_wake_used:
-                ticket.early_wake_used = now < ticket.ready_at
+                ticket.early_wake_used |= is_news and now < ticket.ready_at
                 self._activate(ticket)
                 return
             self._back_off(ticket)

@@ -128,7 +128,8 @@ class Scheduler:
     def _reserve(self, answer: Plan) -> None:
         """Nobody else sees this room as free from here on."""
         for placement in answer.placements:
-            self._cluster.assume(placement.uid, placement.node)
+            happened = self._cluster.assume(placement.uid, placement.node)
+            wake(self._cluster, self._queue, happened)  # somebody may be waiting to run beside it
 
     def _permit(self, answer: Plan, ticket: Ticket) -> None:
         """The whole job is placed, so all of it may be bound."""

@@ -135,6 +135,20 @@ def test_a_cure_cuts_a_back_off_short_but_only_once():
     assert bench.order() == ["a"]
 
 
+def test_trying_after_the_success_of_another_does_not_use_up_the_early_wake():
+    """`b` is tried because `a` was placed and finds no room; the next room that is freed is still news to it."""
+    bench = Bench()
+    bench.add("a")
+    bench.add("b")
+    bench.park("a")
+    bench.park("b")
+    bench.room_for(bench.small)
+    bench.queue.done(bench.queue.pop())
+    bench.park("b")
+    bench.room_for(bench.small)
+    assert bench.order() == ["b"]
+
+
 def test_errors_back_off_from_one_to_ten_seconds():
     bench = Bench()
     bench.add("a")

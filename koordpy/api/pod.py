@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from koordpy.api.affinity import Affinity, Toleration, TopologySpreadConstraint
 from koordpy.api.meta import Condition, ObjectMeta, Struct
 
 Quantities = dict[str, str | int]
@@ -15,15 +16,26 @@ class Resources(Struct, frozen=True):
     requests: Quantities = {}
 
 
+class ContainerPort(Struct, frozen=True):
+    host_port: int = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = "TCP"
+
+
 class Container(Struct, frozen=True):
     name: str = ""
     image: str = ""
+    ports: tuple[ContainerPort, ...] = ()
     resources: Resources = Resources()
     restart_policy: str = ""  # "Always" on an init container makes it a sidecar
 
     @property
     def is_sidecar(self) -> bool:
         return self.restart_policy == "Always"
+
+
+class PodResourceClaim(Struct, frozen=True):
+    name: str
 
 
 class SchedulingGate(Struct, frozen=True):
@@ -40,6 +52,11 @@ class PodSpec(Struct, frozen=True):
     priority: int = 0
     preemption_policy: Literal["Never", "PreemptLowerPriority"] = "PreemptLowerPriority"
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
 
 
 class PodStatus(Struct, frozen=True):

@@ -10,9 +10,20 @@ class Change(enum.Flag):
     """Kinds of changes; a refusal names those that could make its job fit."""
 
     NONE = 0
+    # On one node: worth a try only if that node has room.
     NODE_ADDED = enum.auto()
     NODE_GREW = enum.auto()  # more allocatable
-    ROOM_FREED = enum.auto()  # a pod left a node, or asks for less
+    NODE_RELABELLED = enum.auto()
+    NODE_TAINTS = enum.auto()  # taints or cordon
+    ROOM_FREED = enum.auto()  # a pod left the node, or asks for less
+    # Anywhere: a pod or a node here can make another node fit.
+    POD_CAME = enum.auto()  # a pod was placed, or its labels changed
+    POD_LEFT = enum.auto()
+    DOMAINS = enum.auto()  # nodes joined or left a topology domain
+    SELECTORS = enum.auto()  # namespaces or services select other pods than before
+
+
+ON_ONE_NODE = Change.NODE_ADDED | Change.NODE_GREW | Change.NODE_RELABELLED | Change.NODE_TAINTS | Change.ROOM_FREED
 
 
 class Happened(NamedTuple):

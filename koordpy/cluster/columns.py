@@ -1,15 +1,17 @@
-"""The node columns: one row per node, one column array per fact, resource-major.
+"""The node columns: one row per node, one array per fact, resource-major.
 
-`N` is the capacity of the arrays, not the number of nodes: a row that is not `live` is free for the next
-node and never a candidate. Arrays are resource-major, `[R, N]`, because filters walk one resource of all nodes
-(ten times faster than walking all resources of one node).
+`N` is the capacity of the arrays, not the number of nodes: a row that is not `live` is free for the next node and never
+a candidate. Arrays are resource-major, `[R, N]`, because filters walk one resource of all nodes (ten times faster than
+walking all resources of one node).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from koordpy.api.node import Taint
 from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.labels import NodeLabels
 from koordpy.cluster.resources import ResourceTable
 from koordpy.cluster.shapes import Shape
 
@@ -17,7 +19,7 @@ _FIRST_ROWS = 64
 
 
 class NodeColumns:
-    """What every node has and what is taken of it."""
+    """What every node is and has, and what is taken of it."""
 
     def __init__(self, resources: ResourceTable) -> None:
         self._resources = resources
@@ -29,9 +31,22 @@ class NodeColumns:
         self.allocatable: Ints = np.zeros((len(resources), _FIRST_ROWS), dtype=np.int64)  # [R, N]
         self.requested: Ints = np.zeros((len(resources), _FIRST_ROWS), dtype=np.int64)  # [R, N]
         self.scored: Ints = np.zeros((2, _FIRST_ROWS), dtype=np.int64)  # [2, N]: cpu, memory; missing requests assumed
+        self.labels = NodeLabels(_FIRST_ROWS)
+        self.unschedulable: Bools = np.zeros(_FIRST_ROWS, dtype=np.bool_)  # [N]
+        self.taint_code: Ints = np.zeros(_FIRST_ROWS, dtype=np.int64)  # [N]: index into taint_sets
+        self.taint_sets: list[tuple[Taint, ...]] = [()]
+        self._taint_code_of: dict[tuple[Taint, ...], int] = {(): 0}
+        self.images: list[dict[str, int]] = [{} for _ in range(_FIRST_ROWS)]  # name -> bytes
+        self.image_nodes: dict[str, int] = {}  # name -> how many nodes have it
+        # Raised when labels, taints or images change, or rows; what is derived from those is kept until then.
+        self.static_generation = 0
 
     def __len__(self) -> int:
         return len(self._row_of)
+
+    @property
+    def capacity(self) -> int:
+        return len(self.names)
 
     def row_of(self, name: str) -> int | None:
         return self._row_of.get(name)
@@ -46,7 +61,7 @@ class NodeColumns:
         row = self._row_of[name] = self._free.pop()
         self.names[row] = name
         self.live[row] = True
-        self._ranks = None
+        self._rows_changed()
         return row
 
     def close_row(self, name: str) -> None:
@@ -56,8 +71,13 @@ class NodeColumns:
         self.live[row] = False
         for column in (self.allocatable, self.requested, self.scored):
             column[:, row] = 0
+        self.labels.set(row, {})
+        self.set_taints(row, (), unschedulable=False)
+        self.set_images(row, {})
         self._free.append(row)
-        self._ranks = None
+        self._rows_changed()
+
+    # --- what a node is ---
 
     def set_allocatable(self, row: int, amounts: dict[int, int]) -> Ints:
         """Replace what a node has, by resource row; returns the differences, `[R]`."""
@@ -69,7 +89,41 @@ class NodeColumns:
         difference: Ints = self.allocatable[:, row] - before
         return difference
 
-    def take(self, row: int, shape: Shape, count: int = 1) -> None:
+    def set_labels(self, row: int, labels: dict[str, str]) -> bool:
+        """Says whether anything changed."""
+        changed = self.labels.set(row, labels)
+        self.static_generation += changed
+        return changed
+
+    def set_taints(self, row: int, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
+        """Says whether anything changed. The nodes of a pool share their taints, so a set of taints has a code."""
+        code = self._taint_code_of.get(taints)
+        if code is None:
+            code = self._taint_code_of[taints] = len(self.taint_sets)
+            self.taint_sets.append(taints)
+        if self.taint_code[row] == code and self.unschedulable[row] == unschedulable:
+            return False
+        self.taint_code[row] = code
+        self.unschedulable[row] = unschedulable
+        self.static_generation += 1
+        return True
+
+    def set_images(self, row: int, images: dict[str, int]) -> None:
+        before = self.images[row]
+        if before == images:
+            return
+        for name in before.keys() - images.keys():
+            self.image_nodes[name] -= 1
+            if not self.image_nodes[name]:
+                del self.image_nodes[name]
+        for name in images.keys() - before.keys():
+            self.image_nodes[name] = self.image_nodes.get(name, 0) + 1
+        self.images[row] = images
+        self.static_generation += 1
+
+    # --- what is taken of it ---
+
+    def take(self, row: int, shape: Shape, count: int) -> None:
         """Count `count` pods of a shape on a node; a negative count takes them off again."""
         self.requested[shape.rows, row] += shape.amounts * count
         self.scored[:, row] += shape.scored * count
@@ -95,12 +149,20 @@ class NodeColumns:
                 self._ranks[self._row_of[name]] = rank
         return self._ranks
 
+    def _rows_changed(self) -> None:
+        self._ranks = None
+        self.static_generation += 1
+
     def _grow_nodes(self) -> None:
         old = len(self.names)
         more = max(_FIRST_ROWS, old // 2)
         self.names += [""] * more
+        self.images += [{} for _ in range(more)]
         self._free.extend(range(old + more - 1, old - 1, -1))
+        self.labels.grow(more)
         self.live = np.pad(self.live, (0, more))
+        self.unschedulable = np.pad(self.unschedulable, (0, more))
+        self.taint_code = np.pad(self.taint_code, (0, more))
         self.allocatable = np.pad(self.allocatable, ((0, 0), (0, more)))
         self.requested = np.pad(self.requested, ((0, 0), (0, more)))
         self.scored = np.pad(self.scored, ((0, 0), (0, more)))

@@ -1,27 +1,32 @@
 """The picture: nodes, pods and where the pods count.
 
-Two voices change it. The watch says what is (`upsert_*`, `remove_*`); the scheduler assumes what will be
-(`assume`, `forget`). Where they disagree the watch wins: a pod that the API server shows on another node moves
-there, and a pod that it shows bound is never taken off again by `forget`.
+Two voices change it. The watch says what is (`upsert_*`, `remove_*`); the scheduler assumes what will be (`assume`,
+`forget`). Where they disagree the watch wins: a pod that the API server shows on another node moves there, and a pod
+that it shows bound is never taken off again by `forget`.
 
-Pods may arrive before their node and nodes may leave before their pods: usage is kept per node *name* and is
-counted into the columns whenever the node is known.
+Pods may arrive before their node and nodes may leave before their pods: usage is kept per node *name* and is counted
+whenever the node is known.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.keys import POD_SCHEDULED
+from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
-from koordpy.api.pod import Pod
-from koordpy.api.times import seconds_of_instant
+from koordpy.api.pod import Pod, PodSpec
 from koordpy.cluster.changes import NOTHING, Change, Happened
 from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.occupancy import Occupancy
+from koordpy.cluster.pods import PodRecord, record_of
 from koordpy.cluster.resources import ResourceTable, amount
+from koordpy.cluster.selectors import keys_of
 from koordpy.cluster.shapes import ShapeTable
+from koordpy.cluster.workloads import Workloads
 
 
 class Cluster:
@@ -31,8 +36,13 @@ class Cluster:
         self.resources = ResourceTable()
         self.nodes = NodeColumns(self.resources)
         self.shapes = ShapeTable(self.resources)
+        self.occupancy = Occupancy(self.nodes, self.shapes)
+        self.census, self.ports = self.occupancy.census, self.occupancy.ports
+        self.workloads = Workloads()
         self.pods: dict[str, PodRecord] = {}  # by UID
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)  # node name -> UIDs counted there
+        self.reshapings = 0  # how often pods were given other shapes, because a new label key began to matter
+        self.census.fit(self.nodes.capacity)
 
     # --- what the API server says about nodes ---
 
@@ -45,22 +55,34 @@ class Cluster:
         }
         known = self.nodes.row_of(name) is not None
         row = self.nodes.open_row(name)
-        difference = self.nodes.set_allocatable(row, has)
-        if known:
-            return Happened(Change.NODE_GREW, name) if (difference > 0).any() else NOTHING
-        for uid in self._on_node.get(name, ()):
-            self._count(self.pods[uid], 1)
-        return Happened(Change.NODE_ADDED, name)
+        self.census.fit(self.nodes.capacity)
+        grew = bool((self.nodes.set_allocatable(row, has) > 0).any())
+        relabelled = self.nodes.set_labels(row, node.metadata.labels)
+        retainted = self.nodes.set_taints(row, node.spec.taints, unschedulable=node.spec.unschedulable)
+        self.nodes.set_images(row, {image: i.size_bytes for i in node.status.images for image in i.names})
+        if not known:
+            for uid in self._on_node.get(name, ()):
+                self._count(self.pods[uid], 1)
+            return Happened(Change.NODE_ADDED | Change.DOMAINS, name)
+        change = Change.NODE_GREW if grew else Change.NONE
+        change |= Change.NODE_RELABELLED | Change.DOMAINS if relabelled else Change.NONE
+        change |= Change.NODE_TAINTS | Change.DOMAINS if retainted else Change.NONE
+        return Happened(change, name) if change else NOTHING
 
-    def remove_node(self, name: str) -> None:
+    def remove_node(self, name: str) -> Happened:
         """A node left. Its pods stay known, and count again if it returns."""
-        if self.nodes.row_of(name) is not None:
-            self.nodes.close_row(name)
+        if self.nodes.row_of(name) is None:
+            return NOTHING
+        for uid in self._on_node.get(name, ()):
+            self._count(self.pods[uid], -1)
+        self.nodes.close_row(name)
+        return Happened(Change.DOMAINS, name)
 
     # --- what the API server says about pods ---
 
     def upsert_pod(self, pod: Pod) -> tuple[PodRecord, Happened]:
         """A pod appeared or changed: its record, and what that changed for others."""
+        self.learn_keys(_selected_by(pod.spec))
         known = self.pods.get(pod.metadata.uid)
         record = self._record(pod)
         if known is not None and not record.bound:
@@ -68,22 +90,52 @@ class Cluster:
         self.pods[record.uid] = record
         if known is not None and known.node == record.node and known.shape is record.shape:
             return record, NOTHING
-        freed = self._leave(known) if known is not None else NOTHING
-        self._enter(record)
-        return record, freed
+        left = self._leave(known) if known is not None else NOTHING
+        came = self._enter(record)
+        return record, Happened(left.change | came.change, left.node or came.node)
 
     def remove_pod(self, uid: str) -> tuple[PodRecord | None, Happened]:
         """A pod is gone or finished: whatever it held is free."""
         record = self.pods.pop(uid, None)
         return record, self._leave(record) if record is not None else NOTHING
 
+    # --- what the API server says about namespaces and workloads ---
+
+    def set_namespace(self, name: str, labels: dict[str, str] | None) -> Happened:
+        """A namespace appeared, changed or left (None)."""
+        return Happened(Change.SELECTORS, "") if self.census.set_namespace(name, labels) else NOTHING
+
+    def set_service(self, namespace: str, name: str, selector: dict[str, str] | None) -> None:
+        """A service appeared, changed or left (None)."""
+        self.learn_keys(selector or ())
+        self.workloads.set_service(namespace, name, selector)
+
+    def set_owner(self, kind: str, namespace: str, name: str, selector: LabelSelector | None) -> None:
+        """A ReplicaSet, StatefulSet or ReplicationController appeared, changed or left (None)."""
+        self.learn_keys(keys_of(selector))
+        self.workloads.set_owner(kind, namespace, name, selector)
+
+    def learn_keys(self, keys: Iterable[str]) -> None:
+        """Selectors ask for these label keys: pods that differ in them have different shapes from now on."""
+        new = set(keys) - self.shapes.selected_keys
+        if not new:
+            return
+        self.shapes.selected_keys |= new
+        for record in self.pods.values():
+            if record.shape is not None and record.labels.keys() & new:
+                traits = msgspec.structs.replace(record.shape.traits, labels=self.shapes.selected_labels(record.labels))
+                self._count(record, -1)
+                record.shape = self.shapes.shape(traits)
+                self._count(record, 1)
+        self.reshapings += 1
+
     # --- what the scheduler assumes ---
 
-    def assume(self, uid: str, node: str) -> None:
+    def assume(self, uid: str, node: str) -> Happened:
         """Reserve: count a pod on a node before the API server has heard of it."""
         record = self.pods[uid]
         record.node = node
-        self._enter(record)
+        return self._enter(record)
 
     def forget(self, uid: str) -> Happened:
         """Unreserve: take back an assumption; what the API server has confirmed stays."""
@@ -103,35 +155,19 @@ class Cluster:
     # --- bookkeeping ---
 
     def _record(self, pod: Pod) -> PodRecord:
-        meta, spec = pod.metadata, pod.spec
-        shape, defect = None, ""
         try:
             shape = self.shapes.shape_of(pod)
-            self.nodes.fit_resources()
         except MalformedValue as error:
-            defect = str(error)
-        scheduled = pod.condition(POD_SCHEDULED)
-        return PodRecord(
-            uid=meta.uid,
-            namespace=meta.namespace,
-            name=meta.name,
-            scheduler=spec.scheduler_name,
-            shape=shape,
-            priority=spec.priority,
-            created=seconds_of_instant(meta.creation_timestamp) if meta.creation_timestamp else 0.0,
-            version=meta.resource_version,
-            node=spec.node_name,
-            bound=bool(spec.node_name),
-            terminating=meta.deletion_timestamp is not None,
-            gated=bool(spec.scheduling_gates),
-            defect=defect,
-            refusal_seen=scheduled.message if scheduled is not None and scheduled.status == "False" else "",
-        )
+            return record_of(pod, None, defect=str(error))
+        self.nodes.fit_resources()
+        return record_of(pod, shape)
 
-    def _enter(self, record: PodRecord) -> None:
-        if record.node:
-            self._on_node[record.node].add(record.uid)
-            self._count(record, 1)
+    def _enter(self, record: PodRecord) -> Happened:
+        if not record.node:
+            return NOTHING
+        self._on_node[record.node].add(record.uid)
+        self._count(record, 1)
+        return Happened(Change.POD_CAME, record.node)
 
     def _leave(self, record: PodRecord) -> Happened:
         if not record.node:
@@ -141,9 +177,23 @@ class Cluster:
         if not uids:
             del self._on_node[record.node]
         self._count(record, -1)
-        return Happened(Change.ROOM_FREED, record.node)
+        return Happened(Change.ROOM_FREED | Change.POD_LEFT, record.node)
 
     def _count(self, record: PodRecord, times: int) -> None:
         row = self.nodes.row_of(record.node)
         if row is not None and record.shape is not None:
-            self.nodes.take(row, record.shape, times)
+            self.occupancy.move(row, record.shape, times)
+
+
+def _selected_by(spec: PodSpec) -> Iterable[str]:
+    """The label keys that the pod's own constraints ask for."""
+    for constraint in spec.topology_spread_constraints:
+        yield from keys_of(constraint.label_selector)
+        yield from constraint.match_label_keys
+    if spec.affinity is None:
+        return
+    for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):
+        if affinity is not None:
+            terms = (*affinity.required, *(weighted.pod_affinity_term for weighted in affinity.preferred))
+            for term in terms:
+                yield from keys_of(term.label_selector)

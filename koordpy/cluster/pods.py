@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from koordpy.api.keys import POD_SCHEDULED
+from koordpy.api.pod import Pod
+from koordpy.api.times import seconds_of_instant
 from koordpy.cluster.shapes import Shape
 
 
-class PodRecord(msgspec.Struct, gc=False, eq=False):
+class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     """One pod, tracked by UID: a pod recreated under the same name is another pod.
 
     `node` is where the pod counts as usage: bound there by the API server (`bound`), or assumed there by us.
@@ -18,11 +21,13 @@ class PodRecord(msgspec.Struct, gc=False, eq=False):
     name: str
     scheduler: str
     shape: Shape | None  # None while the pod cannot be read; `defect` says why
+    labels: dict[str, str]
     priority: int
     created: float
     version: str  # resourceVersion
     node: str = ""
     bound: bool = False
+    nominated_node: str = ""
     terminating: bool = False
     gated: bool = False
     defect: str = ""
@@ -36,3 +41,26 @@ class PodRecord(msgspec.Struct, gc=False, eq=False):
     def schedulable(self) -> bool:
         """May be attempted: not placed, not on its way out, not held back by a gate."""
         return not (self.node or self.terminating or self.gated)
+
+
+def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
+    meta, spec = pod.metadata, pod.spec
+    scheduled = pod.condition(POD_SCHEDULED)
+    return PodRecord(
+        uid=meta.uid,
+        namespace=meta.namespace,
+        name=meta.name,
+        scheduler=spec.scheduler_name,
+        shape=shape,
+        labels=meta.labels,
+        priority=spec.priority,
+        created=seconds_of_instant(meta.creation_timestamp) if meta.creation_timestamp else 0.0,
+        version=meta.resource_version,
+        node=spec.node_name,
+        bound=bool(spec.node_name),
+        nominated_node=pod.status.nominated_node_name,
+        terminating=meta.deletion_timestamp is not None,
+        gated=bool(spec.scheduling_gates),
+        defect=defect,
+        refusal_seen=scheduled.message if scheduled is not None and scheduled.status == "False" else "",
+    )

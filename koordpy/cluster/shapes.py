@@ -1,45 +1,128 @@
 """Shapes: everything that filters and scores read from a pod, shared by all pods that agree in it.
 
-The thousand members of a gang differ in name and have one shape, so they cost one filter pass and not a
-thousand. A shape is found by the packed bytes of its content; two shapes are equal only if they are one object.
+The thousand members of a gang differ in name and have one shape, so they cost one filter pass and not a thousand. A
+shape is found by the packed bytes of its traits; two shapes are equal only if they are one object, and a shape is gone
+when the last pod of it is.
+
+Labels count only as far as some selector asks for their keys: the members of an indexed Job each carry a label with
+their own index, and still have one shape unless somebody selects by index.
 """
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import msgspec
 import numpy as np
 
-from koordpy.api.pod import Pod
+from koordpy.api.affinity import NodeAffinity, PodAffinity, Toleration, TopologySpreadConstraint
+from koordpy.api.pod import ContainerPort, Pod, PodSpec
 from koordpy.cluster.arrays import Ints
-from koordpy.cluster.requests import PodRequests, requests_of
+from koordpy.cluster.requests import requests_of
 from koordpy.cluster.resources import ResourceTable
+
+T = TypeVar("T")
+
+_OWNERS_WITH_SELECTORS = ("ReplicaSet", "StatefulSet", "ReplicationController")
+
+
+class Traits(msgspec.Struct, frozen=True, gc=False):
+    """What a shape is made of."""
+
+    namespace: str
+    needed: tuple[tuple[str, int], ...]
+    scored: tuple[int, int]
+    labels: tuple[tuple[str, str], ...]
+    terminating: bool
+    owner: tuple[str, str]  # kind and name, if its selector spreads the pods by default
+    node_selector: tuple[tuple[str, str], ...]
+    node_affinity: NodeAffinity | None
+    pod_affinity: PodAffinity | None
+    pod_anti_affinity: PodAffinity | None
+    tolerations: tuple[Toleration, ...]
+    spread: tuple[TopologySpreadConstraint, ...]
+    ports: tuple[ContainerPort, ...]  # host ports only
+    images: tuple[str, ...]
+    resource_claims: bool
 
 
 class Shape:
     """One class of interchangeable pods. Compared and hashed by identity."""
 
-    __slots__ = ("amounts", "rows", "scored")
+    __slots__ = ("__weakref__", "amounts", "labels", "memo", "on_nodes", "rows", "scored", "traits")
 
-    def __init__(self, asked: PodRequests, resources: ResourceTable) -> None:
-        names = sorted(asked.needed, key=resources.row)
-        self.rows: Ints = np.array([resources.row(name) for name in names], dtype=np.intp)  # [K]
-        self.amounts: Ints = np.array([asked.needed[name] for name in names], dtype=np.int64)  # [K]
-        self.scored: Ints = np.array(asked.scored, dtype=np.int64)  # [2]: cpu, memory
+    def __init__(self, traits: Traits, resources: ResourceTable) -> None:
+        self.traits = traits
+        self.labels = dict(traits.labels)
+        asked = sorted((resources.row(name), amount) for name, amount in traits.needed)
+        self.rows: Ints = np.array([row for row, _ in asked], dtype=np.intp)  # [K]
+        self.amounts: Ints = np.array([amount for _, amount in asked], dtype=np.int64)  # [K]
+        self.scored: Ints = np.array(traits.scored, dtype=np.int64)  # [2]: cpu, memory
+        self.on_nodes: dict[int, int] = {}  # node row -> pods of this shape counted there
+        self.memo: dict[object, tuple[int, Any]] = {}  # what was derived from it, and at which generation
+
+    def remember(self, what: object, generation: int, compute: Callable[[], T]) -> T:
+        """What was computed for this shape at this generation; computed now if it was not, or is stale."""
+        known = self.memo.get(what)
+        if known is None or known[0] != generation:
+            known = self.memo[what] = (generation, compute())
+        value: T = known[1]
+        return value
 
 
 class ShapeTable:
-    """Gives pods of equal content the same shape."""
+    """Gives pods of equal traits the same shape."""
 
     def __init__(self, resources: ResourceTable) -> None:
         self._resources = resources
-        self._shapes: dict[bytes, Shape] = {}
+        self._shapes: weakref.WeakValueDictionary[bytes, Shape] = weakref.WeakValueDictionary()
         self._pack = msgspec.msgpack.Encoder(order="deterministic").encode
+        self.selected_keys: set[str] = set()  # label keys that some selector asks for
+
+    def __iter__(self) -> Any:
+        return iter(list(self._shapes.values()))
 
     def shape_of(self, pod: Pod) -> Shape:
         """The shape of a pod; raises MalformedValue for a request that cannot be read."""
-        asked = requests_of(pod.spec)
-        key = self._pack(asked)
+        return self.shape(_traits(pod, self.selected_labels(pod.metadata.labels)))
+
+    def shape(self, traits: Traits) -> Shape:
+        key = self._pack(traits)
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._shapes[key] = Shape(asked, self._resources)
+            shape = self._shapes[key] = Shape(traits, self._resources)
         return shape
+
+    def selected_labels(self, labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted((key, labels[key]) for key in labels.keys() & self.selected_keys))
+
+
+def _traits(pod: Pod, labels: tuple[tuple[str, str], ...]) -> Traits:
+    meta, spec = pod.metadata, pod.spec
+    asked = requests_of(spec)
+    affinity = spec.affinity
+    owner = next(((o.kind, o.name) for o in meta.owner_references if o.controller), ("", ""))
+    return Traits(
+        namespace=meta.namespace,
+        needed=tuple(sorted(asked.needed.items())),
+        scored=asked.scored,
+        labels=labels,
+        terminating=meta.deletion_timestamp is not None,
+        owner=owner if owner[0] in _OWNERS_WITH_SELECTORS else ("", ""),
+        node_selector=tuple(sorted(spec.node_selector.items())),
+        node_affinity=affinity.node_affinity if affinity else None,
+        pod_affinity=affinity.pod_affinity if affinity else None,
+        pod_anti_affinity=affinity.pod_anti_affinity if affinity else None,
+        tolerations=spec.tolerations,
+        spread=spec.topology_spread_constraints,
+        ports=_host_ports(spec),
+        images=tuple(c.image for c in (*spec.init_containers, *spec.containers)),
+        resource_claims=bool(spec.resource_claims),
+    )
+
+
+def _host_ports(spec: PodSpec) -> tuple[ContainerPort, ...]:
+    containers = (*spec.containers, *(c for c in spec.init_containers if c.is_sidecar))
+    return tuple(port for container in containers for port in container.ports if port.host_port > 0)

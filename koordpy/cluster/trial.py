@@ -1,8 +1,7 @@
 """Trials: changes to the picture that are undone exactly.
 
-Planning a gang places its members one after another and each must see those before it. A trial writes straight
-into the columns and keeps a log; amounts are integers, so undoing in reverse restores every byte. No copy of the
-columns is ever made.
+Planning a gang places its members one after another and each must see those before it. A trial counts straight into the
+picture and keeps a log; counts are integers, so undoing in reverse restores every byte. No copy is ever made.
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from koordpy.cluster.columns import NodeColumns
+from koordpy.cluster.occupancy import Occupancy
 from koordpy.cluster.shapes import Shape
 
 
 class Trial:
-    """A `with` block after which the columns are as they were before it."""
+    """A `with` block after which the picture is as it was before it."""
 
-    def __init__(self, nodes: NodeColumns) -> None:
-        self._nodes = nodes
+    def __init__(self, occupancy: Occupancy) -> None:
+        self._occupancy = occupancy
         self._log: list[tuple[int, Shape, int]] = []  # row, shape, count
 
     def __enter__(self) -> Self:
@@ -31,7 +30,7 @@ class Trial:
 
     def place(self, row: int, shape: Shape, count: int = 1) -> None:
         """Try `count` pods of a shape on a node; negative to try the node without them."""
-        self._nodes.take(row, shape, count)
+        self._occupancy.move(row, shape, count)
         self._log.append((row, shape, count))
 
     def mark(self) -> int:
@@ -42,4 +41,4 @@ class Trial:
         """Take back everything since `mark`, last first."""
         while len(self._log) > mark:
             row, shape, count = self._log.pop()
-            self._nodes.take(row, shape, -count)
+            self._occupancy.move(row, shape, -count)

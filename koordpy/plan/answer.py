@@ -66,3 +66,8 @@ def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal
         culprit=culprit,
         counts=tuple(sorted(counts.items())),
     )
+
+
+def refused_outright(culprit: str, nodes: int, problem: str) -> Refusal:
+    """The refusal of a pod that no node was asked about."""
+    return Refusal(f"0/{nodes} nodes are available: {problem}.", cures=Change.NONE, culprit=culprit)

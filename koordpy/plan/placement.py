@@ -11,17 +11,35 @@ from collections import Counter
 import numpy as np
 
 from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
+from koordpy.plan.node_terms import pinned_names
 from koordpy.plan.profile import Profile
+
+_NOT_NAMED = Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]", preemption_helps=False, cures=Change.NODE_ADDED)
 
 
 def feasible(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
     """`[N]`: the nodes that every filter accepts."""
+    static = shape.remember(profile, cluster.nodes.static_generation, lambda: _static_mask(shape, cluster, profile))
+    accepted = static.copy()
+    for node_filter in profile.filters:
+        if not node_filter.static:
+            passed = node_filter.passes(shape, cluster)
+            if passed is not None:
+                accepted &= passed
+    return accepted
+
+
+def _static_mask(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
+    """`[N]`: what the filters say that look only at nodes, kept until a node changes."""
     accepted = cluster.nodes.live.copy()
     for node_filter in profile.filters:
-        accepted &= node_filter.passes(shape, cluster)
+        passed = node_filter.passes(shape, cluster) if node_filter.static else None
+        if passed is not None:
+            accepted &= passed
     return accepted
 
 
@@ -46,12 +64,28 @@ def scores(shape: Shape, cluster: Cluster, profile: Profile, candidates: Ints) -
 def explain(shape: Shape, cluster: Cluster, profile: Profile) -> Counter[Reason]:
     """How many nodes each reason ruled out. One node may count under several reasons of the filter that refused it."""
     counts: Counter[Reason] = Counter()
-    remaining = cluster.nodes.live.copy()
+    remaining = _worth_asking(shape, cluster, counts)
     for node_filter in profile.filters:
         passed = node_filter.passes(shape, cluster)
+        if passed is None:
+            continue
         for reason, ruled_out in node_filter.explain(shape, cluster, remaining & ~passed):
             count = int(np.count_nonzero(ruled_out))
             if count:
                 counts[reason] += count
         remaining &= passed
     return counts
+
+
+def _worth_asking(shape: Shape, cluster: Cluster, counts: Counter[Reason]) -> Bools:
+    """`[N]`: the nodes that filters are asked about: all, unless the pod names its nodes."""
+    nodes = cluster.nodes
+    pinned = pinned_names(shape)
+    if pinned is None:
+        return nodes.live.copy()
+    asked = np.zeros(nodes.capacity, dtype=np.bool_)
+    asked[[row for row in map(nodes.row_of, pinned) if row is not None]] = True
+    others = len(nodes) - int(np.count_nonzero(asked))
+    if others:
+        counts[_NOT_NAMED] = others
+    return asked

@@ -62,7 +62,8 @@ def test_the_watch_wins_when_a_pod_is_bound_elsewhere():
     pending["spec"]["nodeName"] = "n2"
     _, happened = cluster.upsert_pod(typed(pending, Pod))
     assert (used(cluster, "n1"), used(cluster, "n2")) == (0, 2000)
-    assert (happened.change, happened.node) == (Change.ROOM_FREED, "n1")
+    assert Change.ROOM_FREED in happened.change
+    assert happened.node == "n1"
 
 
 def test_an_update_of_a_pending_pod_does_not_take_back_its_assumption():
@@ -79,7 +80,7 @@ def test_forgetting_frees_the_room():
     cluster = cluster_of(node())
     record, _ = cluster.upsert_pod(pod(cpu=2))
     cluster.assume(record.uid, "n1")
-    assert cluster.forget(record.uid).change is Change.ROOM_FREED
+    assert Change.ROOM_FREED in cluster.forget(record.uid).change
     assert used(cluster) == 0
 
 
@@ -94,7 +95,8 @@ def test_a_removed_pod_frees_its_room():
     cluster = cluster_of(node())
     record, _ = cluster.upsert_pod(pod(cpu=2, node="n1"))
     _, happened = cluster.remove_pod(record.uid)
-    assert (happened.change, used(cluster)) == (Change.ROOM_FREED, 0)
+    assert Change.ROOM_FREED in happened.change
+    assert used(cluster) == 0
 
 
 def test_a_resized_pod_counts_what_it_asks_for_now():
@@ -103,7 +105,8 @@ def test_a_resized_pod_counts_what_it_asks_for_now():
     cluster.upsert_pod(typed(running, Pod))
     running["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "500m"
     _, happened = cluster.upsert_pod(typed(running, Pod))
-    assert (happened.change, used(cluster)) == (Change.ROOM_FREED, 500)
+    assert Change.ROOM_FREED in happened.change
+    assert used(cluster) == 500
 
 
 def test_a_node_with_an_unreadable_quantity_is_refused_and_changes_nothing():

@@ -24,7 +24,7 @@ def test_undo_restores_every_byte(before_mark, after_mark):
     cluster, shapes = filled_cluster()
     nodes = cluster.nodes
     untouched = nodes.requested.tobytes(), nodes.scored.tobytes()
-    with Trial(nodes) as trial:
+    with Trial(cluster.occupancy) as trial:
         for row, shape, count in before_mark:
             trial.place(row, shapes[shape], count)
         at_mark = nodes.requested.copy(), nodes.scored.copy()
@@ -41,7 +41,7 @@ def test_a_trial_that_fails_in_the_middle_is_undone_too():
     cluster, shapes = filled_cluster()
     untouched = cluster.nodes.requested.tobytes()
     try:
-        with Trial(cluster.nodes) as trial:
+        with Trial(cluster.occupancy) as trial:
             trial.place(0, shapes[0])
             raise KeyError  # noqa: TRY301
     except KeyError:

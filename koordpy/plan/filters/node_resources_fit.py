@@ -18,8 +18,9 @@ class NodeResourcesFit:
     """A resource that the pod does not ask for is never checked, even on a node that is over-committed in it."""
 
     name = "NodeResourcesFit"
+    static = False
 
-    def passes(self, shape: Shape, cluster: Cluster) -> Bools:
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
         nodes = cluster.nodes
         fits = nodes.live.copy()
         for row, amount in zip(shape.rows, shape.amounts, strict=True):

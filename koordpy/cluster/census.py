@@ -1,0 +1,208 @@
+"""The census: how many pods on each node match a selector, and how many carry a term about other pods.
+
+Inter-pod affinity and topology spread ask "how many pods like this are in that domain?" for every node at once. The
+census keeps one count per node for each selector that was ever asked about, and moves it along as pods come and go (and
+within trials), so that an answer is one `bincount` over the nodes and never a walk over pods.
+
+Costs: a new selector is counted over shapes, not over pods; a pod that moves touches only the counts it matches.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from koordpy.api.affinity import PodAffinityTerm
+from koordpy.cluster.arrays import Ints
+from koordpy.cluster.selectors import compile_selector
+from koordpy.cluster.shapes import Shape, ShapeTable
+
+# Selectors kept at once. One count of 5,000 nodes is 40 kB; past this many the ones not asked for longest go.
+_MOST_TALLIES = 1024
+
+_pack = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+@dataclass(eq=False, slots=True)
+class Tally:
+    """Pods per node for which a question is answered with yes."""
+
+    counts: Ints  # [N]
+    includes: Callable[[Shape], bool]
+    asked: int = 0  # when it was last asked for, in questions
+
+
+class Kind(enum.Enum):
+    """What a pod can demand of, or prefer about, the pods around it."""
+
+    REQUIRED_AFFINITY = enum.auto()
+    REQUIRED_ANTI_AFFINITY = enum.auto()
+    PREFERRED = enum.auto()
+
+
+@dataclass(eq=False, slots=True)
+class Term:
+    """A term that pods on nodes carry; it may speak about the pod that is being planned."""
+
+    kind: Kind
+    topology_key: str
+    weight: int  # of a preferred one; negative for anti-affinity
+    matches: Callable[[Shape], bool]
+    counts: Ints  # [N]: pods that carry it
+
+
+@dataclass(slots=True)
+class _Checked:
+    """For one shape: what was found among the first `upto` entries of a list that only grows."""
+
+    upto: int = 0
+    found: list[Tally] = field(default_factory=list)
+    terms: list[Term] = field(default_factory=list)
+
+
+class Census:
+    """Counts of pods by what selectors ask about them."""
+
+    def __init__(self, shapes: ShapeTable) -> None:
+        self._shapes = shapes
+        self._capacity = 0
+        self._tallies: dict[Hashable, Tally] = {}
+        self._order: list[Tally] = []
+        self._terms: dict[Hashable, Term] = {}
+        self._term_order: list[Term] = []
+        self._questions = 0
+        self._epoch = 0  # raised when answers about shapes are void: tallies dropped, or namespaces relabelled
+        self.namespace_labels: dict[str, dict[str, str]] = {}
+
+    # --- questions ---
+
+    def tally(self, key: Hashable, includes: Callable[[Shape], bool]) -> Tally:
+        """The count for a question; `key` identifies it, `includes` answers it for one shape."""
+        self._questions += 1
+        tally = self._tallies.get(key)
+        if tally is None:
+            if len(self._tallies) >= _MOST_TALLIES:
+                self._drop_stale_tallies()
+            tally = self._tallies[key] = Tally(np.zeros(self._capacity, dtype=np.int64), includes)
+            self._order.append(tally)
+            self._count(tally)
+        tally.asked = self._questions
+        return tally
+
+    def pods_matching(self, namespace: str, terms: tuple[PodAffinityTerm, ...]) -> Tally:
+        """Pods that match all of the terms, as a pod of this namespace means them."""
+        return self.tally(("terms", namespace, _pack(terms)), self._about(namespace, terms))
+
+    def terms_about(self, shape: Shape) -> list[Term]:
+        """Terms, carried by pods on nodes, that speak about pods of this shape."""
+        checked = shape.remember("terms about", self._epoch, _Checked)
+        checked.terms += [term for term in self._term_order[checked.upto :] if term.matches(shape)]
+        checked.upto = len(self._term_order)
+        return checked.terms
+
+    def speaks_about_itself(self, shape: Shape, terms: tuple[PodAffinityTerm, ...]) -> bool:
+        """Whether a pod of this shape matches all of its own terms."""
+        return self._about(shape.traits.namespace, terms)(shape)
+
+    # --- changes ---
+
+    def move(self, row: int, shape: Shape, count: int) -> None:
+        """`count` pods of a shape appeared on a node; negative when they left."""
+        here = shape.on_nodes.get(row, 0) + count
+        if here:
+            shape.on_nodes[row] = here
+        else:
+            shape.on_nodes.pop(row, None)
+        for tally in self._including(shape):
+            tally.counts[row] += count
+        for term in self._carried(shape):
+            term.counts[row] += count
+
+    def fit(self, capacity: int) -> None:
+        """The node columns have grown."""
+        more = capacity - self._capacity
+        if more > 0:
+            self._capacity = capacity
+            for tally in self._order:
+                tally.counts = np.pad(tally.counts, (0, more))
+            for term in self._term_order:
+                term.counts = np.pad(term.counts, (0, more))
+
+    def set_namespace(self, name: str, labels: dict[str, str] | None) -> bool:
+        """A namespace appeared, was relabelled or left (None); says whether anything changed."""
+        if self.namespace_labels.get(name) == labels:
+            return False
+        if labels is None:
+            del self.namespace_labels[name]
+        else:
+            self.namespace_labels[name] = labels
+        self._recount()
+        return True
+
+    # --- bookkeeping ---
+
+    def _including(self, shape: Shape) -> list[Tally]:
+        checked = shape.remember("included in", self._epoch, _Checked)
+        checked.found += [tally for tally in self._order[checked.upto :] if tally.includes(shape)]
+        checked.upto = len(self._order)
+        return checked.found
+
+    def _carried(self, shape: Shape) -> list[Term]:
+        return shape.remember("carries", 0, lambda: list(self._terms_of(shape)))
+
+    def _terms_of(self, shape: Shape) -> Iterator[Term]:
+        traits = shape.traits
+        if traits.pod_affinity is not None:
+            for required in traits.pod_affinity.required:
+                yield self._term(Kind.REQUIRED_AFFINITY, 0, required, traits.namespace)
+            for preferred in traits.pod_affinity.preferred:
+                yield self._term(Kind.PREFERRED, preferred.weight, preferred.pod_affinity_term, traits.namespace)
+        if traits.pod_anti_affinity is not None:
+            for required in traits.pod_anti_affinity.required:
+                yield self._term(Kind.REQUIRED_ANTI_AFFINITY, 0, required, traits.namespace)
+            for preferred in traits.pod_anti_affinity.preferred:
+                yield self._term(Kind.PREFERRED, -preferred.weight, preferred.pod_affinity_term, traits.namespace)
+
+    def _term(self, kind: Kind, weight: int, term: PodAffinityTerm, namespace: str) -> Term:
+        key = (kind, weight, namespace, _pack(term))
+        known = self._terms.get(key)
+        if known is None:
+            counts = np.zeros(self._capacity, dtype=np.int64)
+            known = Term(kind, term.topology_key, weight, self._about(namespace, (term,)), counts)
+            self._terms[key] = known
+            self._term_order.append(known)
+        return known
+
+    def _about(self, namespace: str, terms: tuple[PodAffinityTerm, ...]) -> Callable[[Shape], bool]:
+        tests = [(self._in_namespaces(term, namespace), compile_selector(term.label_selector)) for term in terms]
+        return lambda shape: all(place(shape.traits.namespace) and labels(shape.labels) for place, labels in tests)
+
+    def _in_namespaces(self, term: PodAffinityTerm, own: str) -> Callable[[str], bool]:
+        names = frozenset(term.namespaces)
+        if term.namespace_selector is None:
+            names = names or frozenset((own,))
+            return lambda namespace: namespace in names
+        selects = compile_selector(term.namespace_selector)
+        return lambda namespace: namespace in names or selects(self.namespace_labels.get(namespace, {}))
+
+    def _count(self, tally: Tally) -> None:
+        for shape in self._shapes:
+            if shape.on_nodes and tally.includes(shape):
+                for row, pods in shape.on_nodes.items():
+                    tally.counts[row] += pods
+
+    def _recount(self) -> None:
+        self._epoch += 1
+        for tally in self._order:
+            tally.counts[:] = 0
+            self._count(tally)
+
+    def _drop_stale_tallies(self) -> None:
+        keep = sorted(self._tallies.items(), key=lambda item: item[1].asked)[_MOST_TALLIES // 2 :]
+        self._tallies = dict(keep)
+        self._order = [tally for _, tally in keep]
+        self._epoch += 1

@@ -1,0 +1,95 @@
+"""InterPodAffinity: which pods must, and must not, run in the same domain.
+
+Three rules, asked in this order: the pod's own required affinity, its own required anti-affinity, and the required
+anti-affinity of pods that are already there. Domains are the nodes that agree in a term's topology key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.census import Kind
+from koordpy.cluster.changes import Change
+from koordpy.cluster.domains import at_nodes, per_domain
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+
+_CURES = Change.NODE_ADDED | Change.NODE_RELABELLED | Change.DOMAINS | Change.SELECTORS
+_AFFINITY = Reason("node(s) didn't match pod affinity rules", preemption_helps=False, cures=_CURES | Change.POD_CAME)
+_ANTI_AFFINITY = Reason(
+    "node(s) didn't match pod anti-affinity rules", preemption_helps=True, cures=_CURES | Change.POD_LEFT
+)
+_EXISTING = Reason(
+    "node(s) didn't satisfy existing pods anti-affinity rules", preemption_helps=True, cures=_CURES | Change.POD_LEFT
+)
+
+
+class InterPodAffinity:
+    """Required terms, in both directions."""
+
+    name = "InterPodAffinity"
+    static = False
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        masks = [mask for _, mask in _rules(shape, cluster) if mask is not None]
+        return np.logical_and.reduce(masks) if masks else None
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
+        remaining = refused
+        for reason, mask in _rules(shape, cluster):
+            if mask is not None:
+                yield reason, remaining & ~mask
+                remaining = remaining & mask
+
+
+def _rules(shape: Shape, cluster: Cluster) -> Iterable[tuple[Reason, Bools | None]]:
+    yield _AFFINITY, _own_affinity(shape, cluster)
+    yield _ANTI_AFFINITY, _own_anti_affinity(shape, cluster)
+    yield _EXISTING, _others_anti_affinity(shape, cluster)
+
+
+def _own_affinity(shape: Shape, cluster: Cluster) -> Bools | None:
+    affinity = shape.traits.pod_affinity
+    if affinity is None or not affinity.required:
+        return None
+    terms = affinity.required
+    tally = cluster.census.pods_matching(shape.traits.namespace, terms)
+    labelled = np.ones(cluster.nodes.capacity, dtype=np.bool_)
+    near = np.ones(cluster.nodes.capacity, dtype=np.bool_)
+    anywhere = False
+    for term in terms:
+        column = cluster.nodes.labels.column(term.topology_key)
+        here = per_domain(column, tally.counts)
+        anywhere |= bool(here.any())
+        labelled &= column.codes >= 0
+        near &= at_nodes(column, here) > 0
+    # The first pod of a set that wants to be with itself would otherwise wait for ever.
+    if not anywhere and cluster.census.speaks_about_itself(shape, terms):
+        return labelled
+    return labelled & near
+
+
+def _own_anti_affinity(shape: Shape, cluster: Cluster) -> Bools | None:
+    anti_affinity = shape.traits.pod_anti_affinity
+    if anti_affinity is None or not anti_affinity.required:
+        return None
+    apart = np.ones(cluster.nodes.capacity, dtype=np.bool_)
+    for term in anti_affinity.required:
+        tally = cluster.census.pods_matching(shape.traits.namespace, (term,))
+        column = cluster.nodes.labels.column(term.topology_key)
+        apart &= at_nodes(column, per_domain(column, tally.counts)) == 0
+    return apart
+
+
+def _others_anti_affinity(shape: Shape, cluster: Cluster) -> Bools | None:
+    apart: Bools | None = None
+    for term in cluster.census.terms_about(shape):
+        if term.kind is Kind.REQUIRED_ANTI_AFFINITY and term.counts.any():
+            column = cluster.nodes.labels.column(term.topology_key)
+            mask = at_nodes(column, per_domain(column, term.counts)) == 0
+            apart = mask if apart is None else apart & mask
+    return apart

@@ -1,0 +1,37 @@
+"""NodePorts: the host ports that the pod wants are free on the node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+
+_REASON = Reason(
+    "node(s) didn't have free ports for the requested pod ports",
+    preemption_helps=True,
+    cures=Change.NODE_ADDED | Change.ROOM_FREED,
+)
+
+
+class NodePorts:
+    """Few pods have host ports, so only the nodes where one is taken are looked at."""
+
+    name = "NodePorts"
+    static = False
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        if not shape.traits.ports:
+            return None
+        free = np.ones(cluster.nodes.capacity, dtype=np.bool_)
+        for port in shape.traits.ports:
+            free[list(cluster.ports.taken(port))] = False
+        return free
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002
+        yield _REASON, refused

@@ -1,0 +1,30 @@
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate the cordon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+from koordpy.plan.tolerations import tolerates_cordon
+
+_REASON = Reason("node(s) were unschedulable", preemption_helps=False, cures=Change.NODE_ADDED | Change.NODE_TAINTS)
+
+
+class NodeUnschedulable:
+    """`kubectl cordon`."""
+
+    name = "NodeUnschedulable"
+    static = True
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        nodes = cluster.nodes
+        if not nodes.unschedulable.any() or tolerates_cordon(shape):
+            return None
+        return ~nodes.unschedulable
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002
+        yield _REASON, refused

@@ -1,0 +1,66 @@
+"""PodTopologySpread: no domain gets more than `maxSkew` pods ahead of the emptiest one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.domains import at_nodes, per_domain
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+from koordpy.plan.spread import Constraint, constraints, domains_among, has_all_keys
+
+_CURES = (
+    Change.NODE_ADDED | Change.NODE_RELABELLED | Change.NODE_TAINTS
+    | Change.DOMAINS | Change.POD_CAME | Change.POD_LEFT
+)  # fmt: skip
+_SKEW = Reason("node(s) didn't match pod topology spread constraints", preemption_helps=True, cures=_CURES)
+_NO_LABEL = Reason(
+    "node(s) didn't match pod topology spread constraints (missing required label)",
+    preemption_helps=False,
+    cures=_CURES,
+)
+
+
+class PodTopologySpread:
+    """`whenUnsatisfiable: DoNotSchedule`."""
+
+    name = "PodTopologySpread"
+    static = False
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        asked, _ = constraints(shape, cluster, "DoNotSchedule")
+        if not asked:
+            return None
+        eligible = has_all_keys(asked, cluster)
+        mask = eligible.copy()
+        for constraint in asked:
+            mask &= _within_skew(constraint, eligible)
+        return mask
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
+        """Constraint by constraint, the label before the skew; the first that fails gives the reason."""
+        asked, _ = constraints(shape, cluster, "DoNotSchedule")
+        eligible = has_all_keys(asked, cluster)
+        remaining = refused
+        for constraint in asked:
+            labelled = constraint.column.codes >= 0
+            within = _within_skew(constraint, eligible)
+            yield _NO_LABEL, remaining & ~labelled
+            yield _SKEW, remaining & labelled & ~within
+            remaining = remaining & labelled & within
+
+
+def _within_skew(constraint: Constraint, eligible: Bools) -> Bools:
+    """`[N]`: nodes whose domain may take one more."""
+    counted = eligible if constraint.included is None else eligible & constraint.included
+    pods = per_domain(constraint.column, constraint.counts, among=counted)  # [D]
+    present = domains_among(constraint, counted)  # [D]
+    if not present.any():
+        return np.ones(len(eligible), dtype=np.bool_)
+    fewest = int(pods[present].min()) if np.count_nonzero(present) >= constraint.min_domains else 0
+    return at_nodes(constraint.column, pods) + constraint.counts_itself - fewest <= constraint.max_skew

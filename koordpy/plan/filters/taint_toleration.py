@@ -1,0 +1,29 @@
+"""TaintToleration: the pod tolerates every NoSchedule and NoExecute taint of the node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+from koordpy.plan.tolerations import admits
+
+_REASON = Reason(
+    "node(s) had untolerated taint(s)", preemption_helps=False, cures=Change.NODE_ADDED | Change.NODE_TAINTS
+)
+
+
+class TaintToleration:
+    """Taints that keep pods out."""
+
+    name = "TaintToleration"
+    static = True
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        return admits(shape, cluster.nodes)
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002
+        yield _REASON, refused

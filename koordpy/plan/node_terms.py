@@ -1,0 +1,110 @@
+"""Which nodes match node selectors and node affinity terms, for all nodes at once."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from koordpy.api.affinity import NodeSelectorRequirement, NodeSelectorTerm
+from koordpy.api.errors import MalformedValue
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.columns import NodeColumns
+from koordpy.cluster.labels import LabelColumn
+from koordpy.cluster.shapes import Shape
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_NAME_FIELD = "metadata.name"
+
+
+def matches_required(shape: Shape, nodes: NodeColumns) -> Bools | None:
+    """`[N]`: nodes that the pod's selector and required affinity accept; None when it asks for nothing."""
+    traits = shape.traits
+    required = traits.node_affinity.required if traits.node_affinity is not None else None
+    if not traits.node_selector and required is None:
+        return None
+    return shape.remember("required nodes", nodes.static_generation, lambda: _required(shape, nodes))
+
+
+def pinned_names(shape: Shape) -> frozenset[str] | None:
+    """The only nodes worth asking, when every affinity term pins `metadata.name`; None when they are not pinned."""
+    affinity = shape.traits.node_affinity
+    if affinity is None or affinity.required is None or not affinity.required.node_selector_terms:
+        return None
+    names: set[str] = set()
+    for term in affinity.required.node_selector_terms:
+        pins = [frozenset(f.values) for f in term.match_fields if f.key == _NAME_FIELD and f.operator == "In"]
+        if not pins:
+            return None
+        names |= frozenset.intersection(*pins)
+    return frozenset(names)
+
+
+def term_mask(term: NodeSelectorTerm, nodes: NodeColumns) -> Bools:
+    """`[N]`: nodes that satisfy every requirement of a term; a term without any matches no node."""
+    mask: Bools = np.full(nodes.capacity, bool(term.match_expressions or term.match_fields))
+    for requirement in term.match_expressions:
+        mask &= _requirement_mask(requirement, nodes.labels.column(requirement.key))
+    for requirement in term.match_fields:
+        mask &= _field_mask(requirement, nodes)
+    return mask
+
+
+def _required(shape: Shape, nodes: NodeColumns) -> Bools:
+    mask = nodes.live.copy()
+    for key, value in shape.traits.node_selector:
+        column = nodes.labels.column(key)
+        mask &= column.codes == column.code_of(value)
+    affinity = shape.traits.node_affinity
+    if affinity is not None and affinity.required is not None:
+        any_term = np.zeros(nodes.capacity, dtype=np.bool_)
+        for term in affinity.required.node_selector_terms:
+            any_term |= term_mask(term, nodes)
+        mask &= any_term
+    return mask
+
+
+def _requirement_mask(requirement: NodeSelectorRequirement, column: LabelColumn) -> Bools:
+    match requirement.operator:
+        case "In":
+            return np.isin(column.codes, [column.code_of(value) for value in requirement.values])
+        case "NotIn":
+            return ~np.isin(column.codes, [column.code_of(value) for value in requirement.values])
+        case "Exists":
+            return column.codes >= 0
+        case "DoesNotExist":
+            return column.codes < 0
+        case "Gt" | "Lt":
+            return _compared(requirement, column)
+        case _:
+            raise MalformedValue(
+                f"node affinity operator of {requirement.key}",
+                requirement.operator,
+                "is none of In, NotIn, Exists, DoesNotExist, Gt, Lt",
+            )
+
+
+def _compared(requirement: NodeSelectorRequirement, column: LabelColumn) -> Bools:
+    """Numeric comparison; a value that is no integer compares as false, on either side."""
+    bounds = [int(value) for value in requirement.values if _INTEGER.fullmatch(value)]
+    if len(bounds) != 1 or len(requirement.values) != 1:
+        return np.zeros(len(column.codes), dtype=np.bool_)
+    numbers = [int(value) if _INTEGER.fullmatch(value) else None for value in column.values]
+    greater = requirement.operator == "Gt"
+    good = [n is not None and (n > bounds[0] if greater else n < bounds[0]) for n in numbers]
+    return np.array([*good, False])[column.codes]  # code -1, a node without the label, finds the last
+
+
+def _field_mask(requirement: NodeSelectorRequirement, nodes: NodeColumns) -> Bools:
+    if requirement.key != _NAME_FIELD or requirement.operator not in ("In", "NotIn"):
+        raise MalformedValue(
+            "node affinity matchFields",
+            f"{requirement.key} {requirement.operator}",
+            f"is not {_NAME_FIELD} In or NotIn",
+        )
+    mask = np.zeros(nodes.capacity, dtype=np.bool_)
+    for name in requirement.values:
+        row = nodes.row_of(name)
+        if row is not None:
+            mask[row] = True
+    return mask if requirement.operator == "In" else ~mask

@@ -1,0 +1,42 @@
+"""ImageLocality: prefer nodes that already have the pod's images, the more the larger and the wider spread they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from koordpy.cluster.arrays import Ints
+from koordpy.cluster.columns import NodeColumns
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+
+_LEAST = 23 * 1024 * 1024  # below this, pulling costs nothing worth a preference
+_MOST_PER_CONTAINER = 1000 * 1024 * 1024
+
+
+class ImageLocality:
+    """An image that few nodes have counts for less, so that the first node to pull it does not draw every pod."""
+
+    name = "ImageLocality"
+
+    def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+        nodes = cluster.nodes
+        scores = shape.remember("images", nodes.static_generation, lambda: _scores(shape, nodes))
+        return scores[candidates]
+
+
+def _scores(shape: Shape, nodes: NodeColumns) -> Ints:
+    total = np.zeros(nodes.capacity, dtype=np.int64)
+    names = [_with_tag(image) for image in shape.traits.images]
+    wanted = [name for name in names if name in nodes.image_nodes]
+    if not wanted:
+        return total
+    spread = {name: nodes.image_nodes[name] / len(nodes) for name in wanted}
+    for row, images in enumerate(nodes.images):
+        total[row] = sum(int(images[name] * spread[name]) for name in wanted if name in images)
+    most = _MOST_PER_CONTAINER * len(names)
+    return (np.clip(total, _LEAST, most) - _LEAST) * 100 // (most - _LEAST)
+
+
+def _with_tag(image: str) -> str:
+    """Nodes list images with their tags; `nginx` means `nginx:latest`."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,0 +1,50 @@
+"""InterPodAffinity: prefer domains with pods that this pod likes, and that like it, and avoid the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from koordpy.api.affinity import PodAffinity
+from koordpy.cluster.arrays import Ints
+from koordpy.cluster.census import Kind
+from koordpy.cluster.domains import at_nodes, per_domain
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+
+
+class InterPodAffinity:
+    """Preferred terms in both directions; what others require of this pod counts as a preference too."""
+
+    name = "InterPodAffinity"
+
+    def __init__(self, hard_pod_affinity_weight: int = 1) -> None:
+        self._hard_weight = hard_pod_affinity_weight
+
+    def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+        raw = np.zeros(cluster.nodes.capacity, dtype=np.int64)
+        _add_own(raw, shape, cluster, shape.traits.pod_affinity, 1)
+        _add_own(raw, shape, cluster, shape.traits.pod_anti_affinity, -1)
+        self._add_others(raw, shape, cluster)
+        return _normalised(raw[candidates])
+
+    def _add_others(self, raw: Ints, shape: Shape, cluster: Cluster) -> None:
+        for term in cluster.census.terms_about(shape):
+            weight = {Kind.PREFERRED: term.weight, Kind.REQUIRED_AFFINITY: self._hard_weight}.get(term.kind, 0)
+            if weight and term.counts.any():
+                column = cluster.nodes.labels.column(term.topology_key)
+                raw += weight * at_nodes(column, per_domain(column, term.counts))
+
+
+def _add_own(raw: Ints, shape: Shape, cluster: Cluster, affinity: PodAffinity | None, sign: int) -> None:
+    for preferred in affinity.preferred if affinity is not None else ():
+        term = preferred.pod_affinity_term
+        tally = cluster.census.pods_matching(shape.traits.namespace, (term,))
+        column = cluster.nodes.labels.column(term.topology_key)
+        raw += sign * preferred.weight * at_nodes(column, per_domain(column, tally.counts))
+
+
+def _normalised(raw: Ints) -> Ints:
+    lowest, highest = int(raw.min()), int(raw.max())
+    if lowest == highest:
+        return np.zeros(len(raw), dtype=np.int64)
+    return (100.0 * ((raw - lowest) / float(highest - lowest))).astype(np.int64)

@@ -1,0 +1,19 @@
+"""kube-scheduler's default normalisation of raw scores to 0..100."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from koordpy.cluster.arrays import Ints
+
+
+def share_of_highest(raw: Ints) -> Ints:
+    """`[C]`: 100 for the highest; all 0 when nobody has anything."""
+    highest = int(raw.max(initial=0))
+    return raw * 100 // highest if highest > 0 else raw
+
+
+def least_is_best(raw: Ints) -> Ints:
+    """`[C]`: 100 for those with nothing; 0 for the highest."""
+    highest = int(raw.max(initial=0))
+    return 100 - raw * 100 // highest if highest > 0 else np.full(len(raw), 100, dtype=np.int64)

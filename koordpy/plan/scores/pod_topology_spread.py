@@ -1,0 +1,57 @@
+"""PodTopologySpread: prefer domains with fewer pods of the same kind."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from koordpy.api.keys import HOSTNAME
+from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.domains import at_nodes, per_domain
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.spread import Constraint, constraints, domains_among, has_all_keys
+
+
+class PodTopologySpread:
+    """`whenUnsatisfiable: ScheduleAnyway`, and the system's defaults."""
+
+    name = "PodTopologySpread"
+
+    def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+        asked, are_defaults = constraints(shape, cluster, "ScheduleAnyway")
+        if not asked:
+            return np.zeros(len(candidates), dtype=np.int64)
+        # With the defaults a node without a zone is still spread by host; with its own the pod insists on all labels.
+        eligible = cluster.nodes.live if are_defaults else has_all_keys(asked, cluster)
+        scored = np.zeros(cluster.nodes.capacity, dtype=np.bool_)
+        scored[candidates] = True
+        scored &= eligible
+        crowd = np.zeros(cluster.nodes.capacity)
+        for constraint in asked:
+            crowd += _crowd(constraint, eligible, scored)
+        return _normalised(np.floor(crowd + 0.5).astype(np.int64)[candidates], scored[candidates])
+
+
+def _crowd(constraint: Constraint, eligible: Bools, scored: Bools) -> Ints:
+    """`[N]`: pods of the kind in each node's domain, weighted so that large and small topologies compare."""
+    labelled = constraint.column.codes >= 0
+    if constraint.topology_key == HOSTNAME:
+        pods, size = constraint.counts, int(np.count_nonzero(scored))
+    else:
+        counted = eligible if constraint.included is None else eligible & constraint.included
+        pods = at_nodes(constraint.column, per_domain(constraint.column, constraint.counts, among=counted))
+        # Scored nodes without the label form a domain of their own there; only the defaults let them in.
+        size = int(np.count_nonzero(domains_among(constraint, scored))) + bool((scored & ~labelled).any())
+    weighted = pods * math.log(size + 2) + (constraint.max_skew - 1)
+    return np.where(labelled, weighted, 0.0)
+
+
+def _normalised(crowd: Ints, scored: Bools) -> Ints:
+    """`[C]`: 100 for the least crowded; 0 for nodes that lack a label."""
+    if not scored.any():
+        return np.zeros(len(crowd), dtype=np.int64)
+    lowest, highest = int(crowd[scored].min()), int(crowd[scored].max())
+    good = np.full(len(crowd), 100, dtype=np.int64) if highest == 0 else 100 * (highest + lowest - crowd) // highest
+    return np.where(scored, good, 0)

@@ -1,0 +1,32 @@
+"""TaintToleration: prefer nodes with fewer PreferNoSchedule taints that the pod does not tolerate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from koordpy.cluster.arrays import Ints
+from koordpy.cluster.columns import NodeColumns
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.scores.normalise import least_is_best
+from koordpy.plan.tolerations import tolerated
+
+
+class TaintToleration:
+    """Taints that only discourage."""
+
+    name = "TaintToleration"
+
+    def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+        nodes = cluster.nodes
+        disliked = shape.remember("disliked taints", nodes.static_generation, lambda: _disliked(shape, nodes))
+        return least_is_best(disliked[candidates])
+
+
+def _disliked(shape: Shape, nodes: NodeColumns) -> Ints:
+    relevant = tuple(t for t in shape.traits.tolerations if t.effect in ("", "PreferNoSchedule"))
+    by_set = [
+        sum(taint.effect == "PreferNoSchedule" and not tolerated(taint, relevant) for taint in taints)
+        for taints in nodes.taint_sets
+    ]
+    return np.array(by_set, dtype=np.int64)[nodes.taint_code]

@@ -1,0 +1,103 @@
+"""Topology spread constraints, as both the filter and the score need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from koordpy.api.affinity import TopologySpreadConstraint
+from koordpy.api.keys import HOSTNAME, ZONE
+from koordpy.api.meta import LabelSelector
+from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.labels import LabelColumn
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.selectors import compile_selector, is_empty
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.node_terms import matches_required
+from koordpy.plan.tolerations import admits
+
+# What kube-scheduler asks for when a pod says nothing and belongs to a service or an owner with a selector.
+SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
+    TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
+)
+
+_pack = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One constraint, applied to one shape."""
+
+    max_skew: int
+    min_domains: int
+    topology_key: str
+    column: LabelColumn
+    counts: Ints  # [N]: pods per node that match the selector
+    counts_itself: bool
+    included: Bools | None  # [N]: nodes whose pods and domains count; None for all
+
+
+def constraints(shape: Shape, cluster: Cluster, action: str) -> tuple[list[Constraint], bool]:
+    """The constraints with this `whenUnsatisfiable`, and whether they are the system's defaults."""
+    if shape.traits.spread:
+        return [
+            _constraint(c, c.label_selector, shape, cluster)
+            for c in shape.traits.spread
+            if c.when_unsatisfiable == action
+        ], False
+    selector = cluster.workloads.default_selector(shape)
+    if selector is None:
+        return [], True
+    return [_constraint(c, selector, shape, cluster) for c in SYSTEM_DEFAULTS if c.when_unsatisfiable == action], True
+
+
+def _constraint(
+    asked: TopologySpreadConstraint, selector: LabelSelector | None, shape: Shape, cluster: Cluster
+) -> Constraint:
+    namespace, labels = shape.traits.namespace, shape.labels
+    extra = {key: labels[key] for key in asked.match_label_keys if key in labels}
+    matches = compile_selector(selector, extra)
+    counts_nothing = is_empty(selector) and not extra  # but such a pod matches itself, as in kube-scheduler
+
+    def includes(other: Shape) -> bool:
+        traits = other.traits
+        return not counts_nothing and not traits.terminating and traits.namespace == namespace and matches(other.labels)
+
+    tally = cluster.census.tally(("spread", namespace, _pack((selector, extra))), includes)
+    return Constraint(
+        max_skew=asked.max_skew,
+        min_domains=asked.min_domains or 1,
+        topology_key=asked.topology_key,
+        column=cluster.nodes.labels.column(asked.topology_key),
+        counts=tally.counts,
+        counts_itself=matches(labels),
+        included=_included(asked, shape, cluster),
+    )
+
+
+def _included(asked: TopologySpreadConstraint, shape: Shape, cluster: Cluster) -> Bools | None:
+    included: Bools | None = None
+    if (asked.node_affinity_policy or "Honor") == "Honor":
+        included = matches_required(shape, cluster.nodes)
+    if (asked.node_taints_policy or "Ignore") == "Honor":
+        admitted = admits(shape, cluster.nodes)
+        included = admitted if included is None else included & admitted
+    return included
+
+
+def has_all_keys(asked: list[Constraint], cluster: Cluster) -> Bools:
+    """`[N]`: live nodes that carry the label of every constraint."""
+    mask = cluster.nodes.live.copy()
+    for constraint in asked:
+        mask &= constraint.column.codes >= 0
+    return mask
+
+
+def domains_among(constraint: Constraint, nodes: Bools) -> Bools:
+    """`[D]`: domains that have at least one of these nodes, `[N]`."""
+    present = np.zeros(len(constraint.column.values), dtype=np.bool_)
+    present[constraint.column.codes[nodes & (constraint.column.codes >= 0)]] = True
+    return present
