@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench controlplane clean
+.PHONY: help demo test fuzz lint fmt bench controlplane clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ controlplane: $(READY) ## build etcd and kube-apiserver once, into the user's ca
 
 test: controlplane ## every test, the ones on a real kube-apiserver included
 	@$(BIN)/python -m pytest
+
+fuzz: controlplane ## random clusters and pods, koordpy beside the real kube-scheduler (FUZZ=3000 cases, FROM=0)
+	@$(BIN)/python -m tests.differential --count $${FUZZ:-3000} --first $${FROM:-0}
 
 lint: $(READY) ## formatting, lint and strict types
 	@$(BIN)/ruff format --check --quiet . || { echo "run 'make fmt'"; exit 1; }

@@ -1,0 +1,70 @@
+"""Cases by number: the same number is the same case, for ever and on every machine.
+
+A scene is a cluster: nodes, and pods on them. Making one costs more than asking about it, so a few pods in a row
+come into each scene, one at a time, each of them gone before the next: `seed // PODS_PER_SCENE` is the scene.
+"""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from tests.differential.features import ENABLED, TABLE, Features, probability
+from tests.differential.nodes import node
+from tests.differential.pods import bound_pod, incoming_pod
+
+Json = dict[str, Any]
+
+PODS_PER_SCENE = 4
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cluster, as it is sent to the API server."""
+
+    number: int
+    enabled: Features  # what its pods may use
+    features: Features  # what it is about itself
+    nodes: list[Json]
+    pods: list[Json]
+    terminating: set[str]  # names of pods that are deleted, and stay since no kubelet lets go of them
+
+    def cases(self) -> list["Case"]:
+        return [case_of(self, seed) for seed in range(self.number * PODS_PER_SCENE, (self.number + 1) * PODS_PER_SCENE)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scene and the pod that comes into it."""
+
+    seed: int
+    features: Features
+    scene: Scene
+    incoming: Json
+
+
+def scene(number: int, enabled: Features = ENABLED) -> Scene:
+    rng = Random(f"scene {number}")
+    features = _drawn(rng, enabled)
+    names = [f"s{number}-n{i}" for i in range(rng.randint(3, 12))]
+    rng.shuffle(names)  # neither their order of creation nor the one of their names may matter
+    nodes = [node(name, rng, features) for name in names]
+    on = rng.choices(names, k=rng.choice([0, *range(26)]))
+    pods = [bound_pod(f"s{number}-p{i}", where, rng, features) for i, where in enumerate(on)]
+    gone = {pod["metadata"]["name"] for pod in pods if rng.random() < 0.25}
+    return Scene(number, enabled, features, nodes, pods, gone if "terminating" in features else set())
+
+
+def case_of(scene: Scene, seed: int) -> Case:
+    rng = Random(f"pod {seed}")
+    # What the cluster has is met more often than by chance; a pod may also ask for what this cluster knows nothing of.
+    met = _drawn(rng, scene.features, at_least=0.5)
+    own = met | _drawn(rng, scene.enabled, times=0.4)
+    names = [node["metadata"]["name"] for node in scene.nodes]
+    pod = incoming_pod(f"s{scene.number}-incoming-{seed}", names, rng, own)
+    return Case(seed, own, scene, pod)
+
+
+def _drawn(rng: Random, enabled: Features, *, at_least: float = 0, times: float = 1) -> Features:
+    """Each feature is drawn whether it is enabled or not: switching one on leaves the choice of the others alone."""
+    chances = {name: max(at_least, probability(name) * times) for name in TABLE}
+    return frozenset(name for name, chance in chances.items() if rng.random() < chance) & enabled

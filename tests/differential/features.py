@@ -1,0 +1,40 @@
+"""What the generator may put into a case: one table, with a switch for each part of scheduling.
+
+A feature that koordpy has not got yet is switched off here and nowhere else; the probability is that of a cluster,
+or of an incoming pod, having anything to do with it.
+"""
+
+ON, OFF = True, False
+
+TABLE = {
+    # feature: (switch, probability, what it brings)
+    "requests": (ON, 0.9, "requests of cpu and memory, of all sizes down to none"),
+    "init-containers": (ON, 0.3, "init containers and sidecars"),
+    "extended-resources": (ON, 0.3, "example.com/gpu and huge pages"),
+    "ephemeral-storage": (ON, 0.15, "ephemeral-storage on nodes and in requests"),
+    "pod-level-resources": (ON, 0.1, "requests of the pod as a whole"),
+    "overhead": (ON, 0.1, "a runtime class with overhead"),
+    "pod-limit": (ON, 0.15, "nodes that take few pods"),
+    "terminating": (ON, 0.2, "bound pods that are being deleted"),
+    "unschedulable": (ON, 0.3, "cordoned nodes, and pods that tolerate that"),
+    "taints": (ON, 0.5, "taints of all effects, tolerations with both operators"),
+    "node-selector": (ON, 0.2, "spec.nodeSelector"),
+    "node-affinity": (ON, 0.4, "required and preferred terms with all operators"),
+    "match-fields": (ON, 0.15, "terms that name nodes"),
+    "host-ports": (ON, 0.3, "host ports with protocols and addresses"),
+    "images": (ON, 0.4, "images that nodes already have"),
+    "hard-spread": (ON, 0.3, "topology spread constraints that must hold"),
+    "soft-spread": (ON, 0.3, "topology spread constraints that should hold"),
+    "default-spread": (ON, 0.3, "spread by the Services and ReplicaSets of the pod"),
+    "pod-affinity": (ON, 0.3, "required affinity to other pods"),
+    "pod-anti-affinity": (ON, 0.3, "required anti-affinity, both ways"),
+    "preferred-pod-affinity": (ON, 0.3, "preferred affinity and anti-affinity, both ways"),
+    "namespace-selector": (ON, 0.4, "pod affinity across namespaces"),
+}
+
+Features = frozenset[str]
+ENABLED: Features = frozenset(name for name, (switch, _, _) in TABLE.items() if switch)
+
+
+def probability(feature: str) -> float:
+    return TABLE[feature][1]

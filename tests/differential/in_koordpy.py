@@ -1,0 +1,71 @@
+"""What koordpy says about a case: its picture is fed with the API server's own objects, as by its watches."""
+
+import json
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from koordpy.api.decode import Decoder
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.api.workload import Namespace, ReplicaSet, Service
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.shapes import Shape
+from koordpy.intake import NamespaceIntake, NodeIntake, OwnerIntake, PodIntake, ServiceIntake
+from koordpy.plan import placement
+from koordpy.plan.answer import Refusal
+from koordpy.plan.job import Job
+from koordpy.plan.planner import plan
+from koordpy.plan.profile import default_profile
+from koordpy.queue import JobQueue
+from tests.differential.answer import Answer, Scores
+from tests.differential.pods import KUBE_SCHEDULER
+
+Json = dict[str, Any]
+
+PROFILE = default_profile(KUBE_SCHEDULER)
+DECODERS = {struct.__name__: Decoder(struct.__name__, struct) for struct in (Namespace, Node, Pod, ReplicaSet, Service)}
+
+
+def answer(surroundings: Iterable[Json], incoming: Json) -> Answer:
+    """koordpy's decision on the incoming pod in a cluster of these objects."""
+    cluster, record = _picture(surroundings, incoming)
+    assert record.shape is not None, record.defect
+    decision = plan(Job(record.key, (record,)), cluster, PROFILE)
+    accepted = np.flatnonzero(placement.feasible(record.shape, cluster, PROFILE))
+    names = [cluster.nodes.names[row] for row in accepted]
+    if isinstance(decision, Refusal):
+        return Answer(message=decision.message, feasible=frozenset(names))
+    node = decision.placements[0].node
+    if len(names) == 1:  # it is taken without being scored
+        return Answer(node, frozenset(names))
+    by_plugin = _scores(record.shape, cluster, accepted.tolist())
+    totals = placement.scores(record.shape, cluster, PROFILE, accepted).tolist()
+    return Answer(node, frozenset(names), "", dict(zip(names, totals, strict=True)), by_plugin)
+
+
+def _scores(shape: Shape, cluster: Cluster, rows: list[int]) -> dict[str, Scores]:
+    names = [cluster.nodes.names[row] for row in rows]
+    parts = {score.name: weight * score.score(shape, cluster, np.array(rows)) for score, weight in PROFILE.scores}
+    return {plugin: dict(zip(names, values.tolist(), strict=True)) for plugin, values in parts.items()}
+
+
+def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, PodRecord]:
+    cluster, queue = Cluster(), JobQueue(first_backoff_s=1, most_backoff_s=10)
+    pods = PodIntake(cluster, queue, [KUBE_SCHEDULER], on_gone=lambda _uid: None)
+    sinks = {
+        "Namespace": NamespaceIntake(cluster, queue),
+        "Node": NodeIntake(cluster, queue),
+        "Pod": pods,
+        "ReplicaSet": OwnerIntake("ReplicaSet", cluster, pods.requeue_all),
+        "Service": ServiceIntake(cluster, pods.requeue_all),
+    }
+    objects = [each for each in [*surroundings, incoming] if each["kind"] in sinks]
+    # Watches are not in step with each other: what is learned first must make no difference.
+    Random(incoming["metadata"]["uid"]).shuffle(objects)
+    for each in objects:
+        sinks[each["kind"]].upsert(DECODERS[each["kind"]](json.dumps(each).encode()))
+    return cluster, cluster.pods[incoming["metadata"]["uid"]]

@@ -1,0 +1,128 @@
+"""The real kube-scheduler as a process, and its log, which says what it has seen and how it scored.
+
+Its log is the only place where it tells the scores, and the only one where it tells that a node or a pod has reached
+its cache. This file reads that log and decides nothing.
+"""
+
+import asyncio
+import re
+import signal
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections import defaultdict
+from collections.abc import Collection
+from pathlib import Path
+from typing import Self
+
+import yaml
+
+from tests.controlplane.build import build
+from tests.controlplane.process import Process, free_ports
+from tests.controlplane.server import ControlPlane
+from tests.differential.answer import Scores
+
+READY_SECONDS = 60
+SEEN_SECONDS = 20
+STOP_SECONDS = 10
+POLL_SECONDS = 0.002
+
+Event = tuple[str, str]  # what the log says, and about which node or pod
+
+# Scores are told at level 10, but at that level the whole program would also log every byte it sends and receives.
+VERBOSITY = "schedule_one=10,eventhandlers=4"
+# It would let a pod follow an equal one to the next best node, without asking the others again.
+GATES = "OpportunisticBatching=false"
+
+LINE = re.compile(rb'\] "([^"]*)" (.*)')
+FIELD = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
+
+
+class KubeScheduler:
+    """A running kube-scheduler; `async with` nothing: it is started from the main thread, `with KubeScheduler(...)`."""
+
+    def __init__(self, control_plane: ControlPlane, directory: Path) -> None:
+        self._control_plane, self._directory = control_plane, directory
+        self._offset = 0
+        self._seen: set[Event] = set()
+        self._totals: dict[str, Scores] = defaultdict(dict)
+        self._by_plugin: dict[str, dict[str, Scores]] = defaultdict(lambda: defaultdict(dict))
+
+    def __enter__(self) -> Self:
+        (port,) = free_ports(1)
+        program = build(("kube-scheduler",))["kube-scheduler"]
+        self._process = Process("kube-scheduler", [program, *self._flags(port)], self._directory / "kube-scheduler.log")
+        self._process.wait_until(lambda: _ready(port), READY_SECONDS)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.signal(signal.SIGTERM)
+        self._process.wait_stopped(STOP_SECONDS)
+
+    def _flags(self, port: int) -> list[str]:
+        kubeconfig = self._control_plane.kubeconfig(self._directory / "kube-scheduler.kubeconfig")
+        configuration = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
+            "leaderElection": {"leaderElect": False},
+            "percentageOfNodesToScore": 100,
+        }
+        path = self._directory / "kube-scheduler.yaml"
+        path.write_text(yaml.safe_dump(configuration))
+        return [
+            f"--config={path}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            f"--cert-dir={self._directory}",
+            f"--vmodule={VERBOSITY}",
+            f"--feature-gates={GATES}",
+        ]
+
+    async def wait_for(self, events: Collection[Event]) -> None:
+        """Wait until the log has told all of these."""
+        deadline = time.monotonic() + SEEN_SECONDS
+        while missing := set(events) - self._seen:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"kube-scheduler has not said {sorted(missing)}\n{self._process.tail()}")
+            await asyncio.sleep(POLL_SECONDS)
+            self._read()
+
+    def scores(self, pod: str) -> tuple[Scores, dict[str, Scores]]:
+        """The total of each node for a pod (`namespace/name`) that it has decided on, and the parts by plugin."""
+        self._read()
+        return self._totals.pop(pod, {}), dict(self._by_plugin.pop(pod, {}))
+
+    def forget(self) -> None:
+        """Objects of the next scene have other names; what was said about these is of no use any more."""
+        self._seen.clear()
+
+    def _read(self) -> None:
+        with self._process.log.open("rb") as log:
+            log.seek(self._offset)
+            text = log.read()
+        complete = text[: text.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        for line in complete.splitlines():
+            if found := LINE.search(line):
+                fields = {key: quoted or bare for key, quoted, bare in FIELD.findall(found[2].decode())}
+                self._take(found[1].decode(), fields)
+
+    def _take(self, said: str, fields: dict[str, str]) -> None:
+        if said == "Plugin scored node for pod":
+            self._by_plugin[fields["pod"]][fields["plugin"]][fields["node"]] = int(fields["score"])
+        elif said == "Calculated node's final score for pod":
+            self._totals[fields["pod"]][fields["node"]] = int(fields["score"])
+        elif " event for " in said:
+            self._seen.add((said, fields.get("pod") or fields["node"]))
+
+
+def _ready(port: int) -> bool:
+    anybody = ssl._create_unverified_context()  # it makes its own certificate, and nobody else listens on loopback
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=anybody))
+    try:
+        with opener.open(f"https://127.0.0.1:{port}/readyz", timeout=5) as reply:
+            return reply.status == 200
+    except (urllib.error.URLError, OSError):
+        return False

@@ -1,0 +1,95 @@
+"""Keeps count of what was compared, and writes a disagreement down so that it can be read and played again."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from tests.differential.answer import Answer
+from tests.differential.stage import Asked
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A case on which koordpy differs, and in what."""
+
+    asked: Asked
+    found: list[str]
+
+    def brief(self) -> str:
+        case = self.asked.case
+        features = ", ".join(sorted(case.features))
+        return "\n    ".join([f"seed {case.seed} ({features})", *self.found])
+
+    def full(self) -> str:
+        """What differs first, then the whole case, then how to see it again."""
+        case = yaml.safe_dump(record(self.asked), sort_keys=False, width=120)
+        again = f"python -m tests.differential --seed {self.asked.case.seed}"
+        return f"{self.brief()}\n\n{case}\nagain: {again}"
+
+
+@dataclass
+class Tally:
+    """What a run has compared so far."""
+
+    compared: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    features: Counter[str] = field(default_factory=Counter)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    def count(self, asked: Asked) -> None:
+        self.compared += 1
+        self.features.update(asked.case.features | asked.case.scene.features)
+        feasible = len(asked.answer.feasible)
+        self.outcomes["refused" if not feasible else "one node" if feasible == 1 else "several nodes"] += 1
+
+    def summary(self) -> str:
+        seconds = time.monotonic() - self.began
+        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.most_common())
+        features = ", ".join(f"{name} {count}" for name, count in self.features.most_common())
+        kinds = Counter(line.partition(":")[0] for each in self.disagreements for line in each.found)
+        return "\n".join(
+            [
+                f"{self.compared} cases in {seconds:.0f} s ({self.compared / seconds:.1f}/s): {outcomes}",
+                f"by feature: {features}",
+                f"{len(self.disagreements)} disagreements",
+                *(f"    {count} {kind}" for kind, count in kinds.most_common()),
+            ]
+        )
+
+    def story(self) -> str:
+        """Every disagreement in brief, and the first one in full."""
+        if not self.disagreements:
+            return self.summary()
+        first, *others = self.disagreements
+        return "\n".join([first.full(), "", *(each.brief() for each in others), "", self.summary()])
+
+
+def record(asked: Asked) -> Json:
+    """A case with the answer of kube-scheduler, as it is kept in regressions/."""
+    return {
+        "seed": asked.case.seed,
+        "kube-scheduler": _plain(asked.answer),
+        "surroundings": [_trimmed(each) for each in asked.surroundings],
+        "incoming": _trimmed(asked.incoming),
+    }
+
+
+def _plain(answer: Answer) -> Json:
+    return {
+        "node": answer.node,
+        "feasible": sorted(answer.feasible),
+        "message": answer.message,
+        "totals": dict(answer.totals),
+        "by_plugin": {plugin: dict(scores) for plugin, scores in answer.by_plugin.items()},
+    }
+
+
+def _trimmed(obj: Json) -> Json:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return obj | {"metadata": metadata}

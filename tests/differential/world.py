@@ -1,0 +1,56 @@
+"""What surrounds every case and stays for the whole run: namespaces, Services, ReplicaSets, classes of pods.
+
+It is made once. kube-scheduler reads these kinds without a word in its log, so a case that changed them could not
+know when they have arrived.
+"""
+
+from typing import Any
+
+Json = dict[str, Any]
+
+NAMESPACES = {
+    "diff-a": {"team": "red", "env": "prod"},
+    "diff-b": {"team": "blue", "env": "prod"},
+    "diff-c": {"team": "blue"},
+}
+SELECTORS = {
+    # namespace: selectors of its Services; two of them may match the same pod, and then both count
+    "diff-a": [{"app": "web"}, {"tier": "front"}],
+    "diff-b": [{"app": "db", "tier": "back"}],
+    "diff-c": [],
+}
+REPLICA_SETS = {"diff-a": {"app": "db"}, "diff-b": {"app": "web"}, "diff-c": {"app": "cache"}}
+REPLICA_SET = "workers"
+PRIORITIES = {"diff-low": -10, "diff-high": 1000}
+LOWEST_PRIORITY = "diff-lowest"
+RUNTIME_CLASS = "diff-heavy"
+OVERHEAD = {"cpu": "250m", "memory": "120Mi"}
+
+
+def world() -> list[tuple[str, Json]]:
+    """Each object with the resource it is created as."""
+    objects = [("namespaces", _object("v1", "Namespace", name, labels=labels)) for name, labels in NAMESPACES.items()]
+    for namespace, selectors in SELECTORS.items():
+        objects += [("services", _service(namespace, number, each)) for number, each in enumerate(selectors)]
+    objects += [("apis/apps/v1/replicasets", _replica_set(*each)) for each in REPLICA_SETS.items()]
+    for name, value in {**PRIORITIES, LOWEST_PRIORITY: -100}.items():
+        objects.append(("priorityclasses", _object("scheduling.k8s.io/v1", "PriorityClass", name) | {"value": value}))
+    runtime = {"handler": "heavy", "overhead": {"podFixed": OVERHEAD}}
+    objects.append(("runtimeclasses", _object("node.k8s.io/v1", "RuntimeClass", RUNTIME_CLASS) | runtime))
+    return objects
+
+
+def _object(version: str, kind: str, name: str, **metadata: Any) -> Json:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}}
+
+
+def _service(namespace: str, number: int, selector: dict[str, str]) -> Json:
+    service = _object("v1", "Service", f"service-{number}", namespace=namespace)
+    return service | {"spec": {"selector": selector, "clusterIP": "None", "ports": [{"port": 80}]}}
+
+
+def _replica_set(namespace: str, labels: dict[str, str]) -> Json:
+    container = {"name": "main", "image": "example.com/image:1"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    return _object("apps/v1", "ReplicaSet", REPLICA_SET, namespace=namespace) | {"spec": spec}
