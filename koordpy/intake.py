@@ -6,14 +6,17 @@ a job that is woken sees what woke it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 
 import structlog
 
 from koordpy import metrics
 from koordpy.api.errors import MalformedValue
+from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
+from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.cluster.changes import Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
@@ -53,10 +56,8 @@ class PodIntake:
         if pod.is_finished:
             self.remove(pod.metadata.key, pod.metadata.uid)
             return
-        reshapings = self._cluster.reshapings
-        record, happened = self._cluster.upsert_pod(pod)
-        if self._cluster.reshapings != reshapings:
-            self.requeue_all()
+        with reshaping(self._cluster, self.requeue_all):
+            record, happened = self._cluster.upsert_pod(pod)
         if record.terminating and not record.bound:
             happened = self._cluster.forget(
                 record.uid
@@ -88,6 +89,63 @@ class PodIntake:
     def _complain(self, record: PodRecord) -> None:
         metrics.MALFORMED.labels("Pod").inc()
         log.warning("malformed_object", kind="Pod", object=record.key, problem=record.defect)
+
+
+class NamespaceIntake:
+    """Namespace labels, which affinity terms select by."""
+
+    def __init__(self, cluster: Cluster, queue: JobQueue) -> None:
+        self._cluster, self._queue = cluster, queue
+
+    def upsert(self, namespace: Namespace) -> None:
+        labels = namespace.metadata.labels
+        wake(self._cluster, self._queue, self._cluster.set_namespace(namespace.metadata.name, labels))
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
+        wake(self._cluster, self._queue, self._cluster.set_namespace(key, None))
+
+
+class ServiceIntake:
+    """Service selectors, by which pods are spread that do not say how."""
+
+    def __init__(self, cluster: Cluster, on_reshaped: Callable[[], None]) -> None:
+        self._cluster, self._on_reshaped = cluster, on_reshaped
+
+    def upsert(self, service: Service) -> None:
+        meta = service.metadata
+        with reshaping(self._cluster, self._on_reshaped):
+            self._cluster.set_service(meta.namespace, meta.name, service.spec.selector)
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
+        namespace, _, name = key.partition("/")
+        self._cluster.set_service(namespace, name, None)
+
+
+class OwnerIntake:
+    """The selectors of ReplicaSets, StatefulSets and ReplicationControllers, to the same end."""
+
+    def __init__(self, kind: str, cluster: Cluster, on_reshaped: Callable[[], None]) -> None:
+        self._kind, self._cluster, self._on_reshaped = kind, cluster, on_reshaped
+
+    def upsert(self, owner: ReplicaSet | Service) -> None:
+        meta, selector = owner.metadata, owner.spec.selector
+        if isinstance(selector, dict):
+            selector = LabelSelector(match_labels=selector)
+        with reshaping(self._cluster, self._on_reshaped):
+            self._cluster.set_owner(self._kind, meta.namespace, meta.name, selector)
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
+        namespace, _, name = key.partition("/")
+        self._cluster.set_owner(self._kind, namespace, name, None)
+
+
+@contextmanager
+def reshaping(cluster: Cluster, on_reshaped: Callable[[], None]) -> Iterator[None]:
+    """Tells when pods were given other shapes within: their places in the queue are by shape."""
+    before = cluster.reshapings
+    yield
+    if cluster.reshapings != before:
+        on_reshaped()
 
 
 def wake(cluster: Cluster, queue: JobQueue, happened: Happened) -> None:

@@ -16,26 +16,19 @@ from collections.abc import Callable
 import structlog
 
 from koordpy import __version__, metrics
-from koordpy.api.decode import Decoder
-from koordpy.api.node import Node
-from koordpy.api.pod import Pod
 from koordpy.cluster.picture import Cluster
 from koordpy.config import Settings
-from koordpy.intake import NodeIntake, PodIntake
 from koordpy.kube.client import Client
 from koordpy.kube.credentials import load_credentials
 from koordpy.kube.errors import ApiError
 from koordpy.kube.lease import LeaderLease, LeaseName
-from koordpy.kube.reflector import Reflector, Resource
 from koordpy.kube.transport import HttpTransport
 from koordpy.queue import JobQueue, State
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler
 from koordpy.serve.health import Health
 from koordpy.serve.http import application, serve
-
-_PODS = Resource("/api/v1/pods", Decoder("Pod", Pod), "status.phase!=Succeeded,status.phase!=Failed")
-_NODES = Resource("/api/v1/nodes", Decoder("Node", Node))
+from koordpy.watches import Watches
 
 log = structlog.get_logger()
 
@@ -85,10 +78,10 @@ class Process:
         self.scheduler = Scheduler(
             writing, self.cluster, self.queue, profiles=profiles, reporter=reporter, bind_width=settings.bind_width
         )
-        self._pod_intake = PodIntake(self.cluster, self.queue, profiles.keys(), on_gone=reporter.forget)
-        self._pods = Reflector(client, _PODS, self._pod_intake)
-        self._nodes = Reflector(client, _NODES, NodeIntake(self.cluster, self.queue))
-        self.health = Health(ready={f"watch-{r.name}": _watching(r) for r in (self._pods, self._nodes)})
+        self._watches = Watches(
+            client, self.cluster, self.queue, schedulers=profiles.keys(), on_pod_gone=reporter.forget
+        )
+        self.health = Health(ready=self._watches.checks())
         if self._lease is not None:
             self.health.ready["leader-election"] = _electing(self._lease)
 
@@ -99,8 +92,7 @@ class Process:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(serve(application(self.health, self._refresh_gauges), self._settings.serving))
-                group.create_task(self._pods.run())
-                group.create_task(self._nodes.run())
+                group.create_task(self._watches.run())
                 group.create_task(_measure_lag())
                 group.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
         finally:
@@ -108,17 +100,16 @@ class Process:
 
     async def _lead(self) -> None:
         began = time.monotonic()
-        await self._nodes.synced.wait()
+        await self._watches.synced()
         if self._lease is None:
-            await self._pods.synced.wait()
             metrics.LEADER.set(1)
         else:
             # Whoever led before us may have bound pods a moment ago that our watch has not shown yet.
-            await self._pods.resync()
+            await self._watches.pods.resync()
         gc.collect()
         gc.freeze()  # the picture stays; no later collection needs to look at it
         self.scheduler.start_over()
-        self._pod_intake.requeue_all()
+        self._watches.pod_intake.requeue_all()
         log.info(
             "scheduling",
             nodes=len(self.cluster.nodes),
@@ -137,10 +128,6 @@ class Process:
         metrics.CACHE_SIZE.labels("assumed_pods").set(
             sum(1 for p in self.cluster.pods.values() if p.node and not p.bound)
         )
-
-
-def _watching(reflector: Reflector[Pod] | Reflector[Node]) -> Callable[[], str]:
-    return lambda: reflector.trouble or ("" if reflector.synced.is_set() else "not synced yet")
 
 
 def _electing(lease: LeaderLease) -> Callable[[], str]:

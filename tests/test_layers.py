@@ -23,7 +23,7 @@ LAYERS = (
     {"kube"},
     {"config", "queue"},
     {"configfile", "intake", "report"},
-    {"scheduler"},
+    {"scheduler", "watches"},
     {"serve"},
     {"process"},
     {"controllers", "embedded"},

@@ -1,0 +1,69 @@
+"""Everything the scheduler watches, each resource with the sink that takes it into the picture."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from typing import Any
+
+from koordpy.api.decode import Decoder
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.api.workload import Namespace, ReplicaSet, Service
+from koordpy.cluster.picture import Cluster
+from koordpy.intake import NamespaceIntake, NodeIntake, OwnerIntake, PodIntake, ServiceIntake
+from koordpy.kube.client import Client
+from koordpy.kube.reflector import Reflector, Resource
+from koordpy.queue import JobQueue
+
+_PODS = Resource("/api/v1/pods", Decoder("Pod", Pod), "status.phase!=Succeeded,status.phase!=Failed")
+_NODES = Resource("/api/v1/nodes", Decoder("Node", Node))
+_NAMESPACES = Resource("/api/v1/namespaces", Decoder("Namespace", Namespace))
+_SERVICES = Resource("/api/v1/services", Decoder("Service", Service))
+_REPLICATION_CONTROLLERS = Resource("/api/v1/replicationcontrollers", Decoder("ReplicationController", Service))
+_REPLICA_SETS = Resource("/apis/apps/v1/replicasets", Decoder("ReplicaSet", ReplicaSet))
+_STATEFUL_SETS = Resource("/apis/apps/v1/statefulsets", Decoder("StatefulSet", ReplicaSet))
+
+
+class Watches:
+    """The reflectors of one process."""
+
+    def __init__(
+        self,
+        client: Client,
+        cluster: Cluster,
+        queue: JobQueue,
+        *,
+        schedulers: Collection[str],
+        on_pod_gone: Callable[[str], None],
+    ) -> None:
+        self.pod_intake = PodIntake(cluster, queue, schedulers, on_gone=on_pod_gone)
+        self.pods = Reflector(client, _PODS, self.pod_intake)
+        reshaped = self.pod_intake.requeue_all
+        self.others: tuple[Reflector[Any], ...] = (
+            Reflector(client, _NODES, NodeIntake(cluster, queue)),
+            Reflector(client, _NAMESPACES, NamespaceIntake(cluster, queue)),
+            Reflector(client, _SERVICES, ServiceIntake(cluster, reshaped)),
+            Reflector(client, _REPLICATION_CONTROLLERS, OwnerIntake("ReplicationController", cluster, reshaped)),
+            Reflector(client, _REPLICA_SETS, OwnerIntake("ReplicaSet", cluster, reshaped)),
+            Reflector(client, _STATEFUL_SETS, OwnerIntake("StatefulSet", cluster, reshaped)),
+        )
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in (self.pods, *self.others):
+                group.create_task(reflector.run())
+
+    async def synced(self) -> None:
+        """Return when everything has been listed once."""
+        for reflector in (self.pods, *self.others):
+            await reflector.synced.wait()
+
+    def checks(self) -> dict[str, Callable[[], str]]:
+        """What is wrong with each watch, for `/readyz`."""
+        return {f"watch-{reflector.name}": _trouble(reflector) for reflector in (self.pods, *self.others)}
+
+
+def _trouble(reflector: Reflector[Any]) -> Callable[[], str]:
+    return lambda: reflector.trouble or ("" if reflector.synced.is_set() else "not synced yet")
