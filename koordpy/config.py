@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from koordpy.kube.lease import Timing
-from koordpy.plan.profile import Profile, default_profile
+from koordpy.plan.profile import Profile
+from koordpy.plan.profiles import default_profile
 
 
 @dataclass(frozen=True)

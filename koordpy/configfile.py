@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import yaml
@@ -17,7 +18,9 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.times import seconds_of_duration
 from koordpy.config import LeaderElection, Settings
 from koordpy.kube.lease import Timing
-from koordpy.plan.profile import Profile, default_profile
+from koordpy.plan.profile import Profile
+from koordpy.plan.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.registry import WITHOUT_MEANING
 
 _API_VERSION = "kubescheduler.config.k8s.io/v1"
 _KIND = "KubeSchedulerConfiguration"
@@ -56,8 +59,48 @@ class _ClientConnection(_Strict):
     burst: int = 0
 
 
+class _Plugin(_Strict):
+    name: str
+    weight: int = 0
+
+
+class _PluginSet(_Strict):
+    enabled: list[_Plugin] = []
+    disabled: list[_Plugin] = []
+
+    def chosen(self) -> PluginSet:
+        return PluginSet(
+            enabled=tuple((plugin.name, plugin.weight) for plugin in self.enabled),
+            disabled=frozenset(plugin.name for plugin in self.disabled),
+        )
+
+
+class _Plugins(_Strict):
+    multi_point: _PluginSet = msgspec.field(default_factory=_PluginSet)
+    filter: _PluginSet = msgspec.field(default_factory=_PluginSet)
+    score: _PluginSet = msgspec.field(default_factory=_PluginSet)
+    pre_enqueue: _PluginSet | None = None
+    queue_sort: _PluginSet | None = None
+    pre_filter: _PluginSet | None = None
+    post_filter: _PluginSet | None = None
+    pre_score: _PluginSet | None = None
+    reserve: _PluginSet | None = None
+    permit: _PluginSet | None = None
+    pre_bind: _PluginSet | None = None
+    bind: _PluginSet | None = None
+    post_bind: _PluginSet | None = None
+
+
+class _PluginConfig(_Strict):
+    name: str
+    args: dict[str, Any] = {}
+
+
 class _Profile(_Strict):
     scheduler_name: str = "koord-scheduler"
+    percentage_of_nodes_to_score: int | None = None
+    plugins: _Plugins = msgspec.field(default_factory=_Plugins)
+    plugin_config: list[_PluginConfig] = []
 
 
 class _File(_Strict):
@@ -126,7 +169,20 @@ def _profiles(profiles: list[_Profile]) -> tuple[Profile, ...]:
             raise MalformedValue(f"profiles[{i}].schedulerName", name, problem)
     if not profiles:
         raise MalformedValue("profiles", "[]", "is empty; leave it out for the default profile")
-    return tuple(default_profile(name) for name in names)
+    return tuple(_profile(i, profile) for i, profile in enumerate(profiles))
+
+
+def _profile(number: int, file: _Profile) -> Profile:
+    wishes = Wishes(
+        everywhere=file.plugins.multi_point.chosen(),
+        filters=file.plugins.filter.chosen(),
+        scores=file.plugins.score.chosen(),
+        args={config.name: config.args for config in file.plugin_config},
+    )
+    try:
+        return build_profile(file.scheduler_name, wishes)
+    except MalformedValue as error:
+        raise MalformedValue(f"profiles[{number}].{error.field}", error.value, error.problem) from None
 
 
 def _leader_election(file: _LeaderElection) -> LeaderElection:
@@ -161,9 +217,17 @@ def _leader_election(file: _LeaderElection) -> LeaderElection:
 
 def _without_meaning(file: _File) -> list[str]:
     fields = [_camel(name) for name in _WITHOUT_MEANING if getattr(file, name) is not None]
-    connection = file.client_connection
     names = ("accept_content_types", "content_type", "qps", "burst")
-    return fields + [f"clientConnection.{_camel(name)}" for name in names if getattr(connection, name)]
+    fields += [f"clientConnection.{_camel(name)}" for name in names if getattr(file.client_connection, name)]
+    for i, profile in enumerate(file.profiles):
+        if profile.percentage_of_nodes_to_score is not None:
+            fields.append(f"profiles[{i}].percentageOfNodesToScore")
+        points = [n for n in _Plugins.__struct_fields__ if n not in ("multi_point", "filter", "score")]
+        fields += [f"profiles[{i}].plugins.{_camel(n)}" for n in points if getattr(profile.plugins, n) is not None]
+        fields += [
+            f"profiles[{i}].pluginConfig of {c.name}" for c in profile.plugin_config if c.name in WITHOUT_MEANING
+        ]
+    return fields
 
 
 def _camel(name: str) -> str:

@@ -14,20 +14,6 @@ from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
-from koordpy.plan.filters.inter_pod_affinity import InterPodAffinity
-from koordpy.plan.filters.node_affinity import NodeAffinity
-from koordpy.plan.filters.node_ports import NodePorts
-from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
-from koordpy.plan.filters.node_unschedulable import NodeUnschedulable
-from koordpy.plan.filters.pod_topology_spread import PodTopologySpread
-from koordpy.plan.filters.taint_toleration import TaintToleration
-from koordpy.plan.scores.balanced_allocation import BalancedAllocation
-from koordpy.plan.scores.image_locality import ImageLocality
-from koordpy.plan.scores.inter_pod_affinity import InterPodAffinity as InterPodAffinityScore
-from koordpy.plan.scores.least_allocated import LeastAllocated
-from koordpy.plan.scores.node_affinity import NodeAffinity as NodeAffinityScore
-from koordpy.plan.scores.pod_topology_spread import PodTopologySpread as PodTopologySpreadScore
-from koordpy.plan.scores.taint_toleration import TaintToleration as TaintTolerationScore
 
 
 class Filter(Protocol):
@@ -59,28 +45,3 @@ class Profile:
     scheduler_name: str
     filters: tuple[Filter, ...]
     scores: tuple[tuple[Score, int], ...]
-
-
-def default_profile(scheduler_name: str) -> Profile:
-    """kube-scheduler's defaults: same order, same weights."""
-    return Profile(
-        scheduler_name,
-        filters=(
-            NodeUnschedulable(),
-            TaintToleration(),
-            NodeAffinity(),
-            NodePorts(),
-            NodeResourcesFit(),
-            PodTopologySpread(),
-            InterPodAffinity(),
-        ),
-        scores=(
-            (TaintTolerationScore(), 3),
-            (NodeAffinityScore(), 2),
-            (LeastAllocated(), 1),
-            (PodTopologySpreadScore(), 2),
-            (InterPodAffinityScore(), 2),
-            (BalancedAllocation(), 1),
-            (ImageLocality(), 1),
-        ),
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,6 +25,14 @@ SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
 )
 
+
+class DefaultSpread(NamedTuple):
+    """What is asked of pods that ask for no spread themselves."""
+
+    constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
+    is_system: bool = True  # then nodes without a zone are still spread by host
+
+
 _pack = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
@@ -40,18 +49,16 @@ class Constraint:
     included: Bools | None  # [N]: nodes whose pods and domains count; None for all
 
 
-def constraints(shape: Shape, cluster: Cluster, action: str) -> tuple[list[Constraint], bool]:
+def constraints(shape: Shape, cluster: Cluster, action: str, default: DefaultSpread) -> tuple[list[Constraint], bool]:
     """The constraints with this `whenUnsatisfiable`, and whether they are the system's defaults."""
     if shape.traits.spread:
-        return [
-            _constraint(c, c.label_selector, shape, cluster)
-            for c in shape.traits.spread
-            if c.when_unsatisfiable == action
-        ], False
+        own = [c for c in shape.traits.spread if c.when_unsatisfiable == action]
+        return [_constraint(c, c.label_selector, shape, cluster) for c in own], False
     selector = cluster.workloads.default_selector(shape)
     if selector is None:
-        return [], True
-    return [_constraint(c, selector, shape, cluster) for c in SYSTEM_DEFAULTS if c.when_unsatisfiable == action], True
+        return [], default.is_system
+    asked = [c for c in default.constraints if c.when_unsatisfiable == action]
+    return [_constraint(c, selector, shape, cluster) for c in asked], default.is_system
 
 
 def _constraint(

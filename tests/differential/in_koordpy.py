@@ -19,7 +19,7 @@ from koordpy.plan import placement
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
-from koordpy.plan.profile import default_profile
+from koordpy.plan.profiles import default_profile
 from koordpy.queue import JobQueue
 from tests.differential.answer import Answer, Scores
 from tests.differential.pods import KUBE_SCHEDULER

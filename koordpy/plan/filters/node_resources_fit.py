@@ -20,19 +20,31 @@ class NodeResourcesFit:
     name = "NodeResourcesFit"
     static = False
 
+    def __init__(self, ignored: frozenset[str] = frozenset(), ignored_groups: frozenset[str] = frozenset()) -> None:
+        self._ignored, self._ignored_groups = ignored, ignored_groups  # extended resources left to others
+
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
         nodes = cluster.nodes
         fits = nodes.live.copy()
-        for row, amount in zip(shape.rows, shape.amounts, strict=True):
+        for row, amount in self._checked(shape, cluster):
             fits &= nodes.allocatable[row] - nodes.requested[row] >= amount
         return fits
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
         nodes = cluster.nodes
-        for row, amount in zip(shape.rows, shape.amounts, strict=True):
+        for row, amount in self._checked(shape, cluster):
             name = cluster.resources.names[row]
             text = "Too many pods" if row == PODS else f"Insufficient {name}"
             short = refused & (nodes.allocatable[row] - nodes.requested[row] < amount)
             too_small = short & (nodes.allocatable[row] < amount)
             yield Reason(text, preemption_helps=False, cures=_CURES), too_small
             yield Reason(text, preemption_helps=True, cures=_CURES), short & ~too_small
+
+    def _checked(self, shape: Shape, cluster: Cluster) -> Iterable[tuple[int, int]]:
+        asked = zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True)
+        if not self._ignored and not self._ignored_groups:
+            return asked
+        return [(row, amount) for row, amount in asked if not self._ignores(cluster.resources.names[row])]
+
+    def _ignores(self, resource: str) -> bool:
+        return "/" in resource and (resource in self._ignored or resource.partition("/")[0] in self._ignored_groups)

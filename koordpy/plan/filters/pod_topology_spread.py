@@ -12,7 +12,7 @@ from koordpy.cluster.domains import at_nodes, per_domain
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
-from koordpy.plan.spread import Constraint, constraints, domains_among, has_all_keys
+from koordpy.plan.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
 
 _CURES = (
     Change.NODE_ADDED | Change.NODE_RELABELLED | Change.NODE_TAINTS
@@ -32,8 +32,11 @@ class PodTopologySpread:
     name = "PodTopologySpread"
     static = False
 
+    def __init__(self, default: DefaultSpread | None = None) -> None:
+        self._default = default or DefaultSpread()
+
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
-        asked, _ = constraints(shape, cluster, "DoNotSchedule")
+        asked, _ = constraints(shape, cluster, "DoNotSchedule", self._default)
         if not asked:
             return None
         eligible = has_all_keys(asked, cluster)
@@ -44,7 +47,7 @@ class PodTopologySpread:
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
         """Constraint by constraint, the label before the skew; the first that fails gives the reason."""
-        asked, _ = constraints(shape, cluster, "DoNotSchedule")
+        asked, _ = constraints(shape, cluster, "DoNotSchedule", self._default)
         eligible = has_all_keys(asked, cluster)
         remaining = refused
         for constraint in asked:

@@ -1,16 +1,13 @@
-"""NodeResourcesBalancedAllocation: prefer nodes whose CPU and memory use the pod makes more even."""
+"""NodeResourcesBalancedAllocation: prefer nodes whose use of resources the pod makes more even."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from koordpy.cluster.arrays import Ints
 from koordpy.cluster.picture import Cluster
-from koordpy.cluster.resources import CPU, MEMORY
+from koordpy.cluster.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 from koordpy.cluster.shapes import Shape
-
-_RESOURCES = np.array([CPU, MEMORY])
 
 
 class BalancedAllocation:
@@ -18,19 +15,32 @@ class BalancedAllocation:
 
     name = "NodeResourcesBalancedAllocation"
 
+    def __init__(self, resources: tuple[str, ...] = ("cpu", "memory")) -> None:
+        self._resources = resources
+
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
-        asked = np.zeros(2, dtype=np.int64)
-        for i, resource in enumerate(_RESOURCES):
-            asked[i] = shape.amounts[shape.rows == resource].sum()
+        nodes = cluster.nodes
+        rows = [cluster.resources.row(name) for name in self._resources]
+        nodes.fit_resources()
+        asked = np.array([shape.amounts[shape.rows == row].sum() for row in rows], dtype=np.int64)  # [B]
         if not asked.any():  # a pod that asks for nothing tilts nothing
             return np.zeros(len(candidates), dtype=np.int64)
-        has = cluster.nodes.allocatable[np.ix_(_RESOURCES, candidates)]  # [2, C]
-        used = cluster.nodes.requested[np.ix_(_RESOURCES, candidates)]  # [2, C]
-        return 50 + (50 + _evenness(used + asked[:, None], has) - _evenness(used, has)) // 2
+        # An extra resource that the pod does not ask for is no matter of balance.
+        looked_at = [i for i, row in enumerate(rows) if asked[i] or row in (CPU, MEMORY, EPHEMERAL_STORAGE)]
+        at = np.ix_(np.array([rows[i] for i in looked_at]), candidates)
+        has, used = nodes.allocatable[at], nodes.requested[at]  # [B, C]
+        return 50 + (50 + _evenness(used + asked[looked_at, None], has) - _evenness(used, has)) // 2
 
 
-def _evenness(used: Ints, has: Ints) -> npt.NDArray[np.int64]:
-    """`[C]`: 100 when both resources are used to the same share, 50 when one is full and the other empty."""
-    share = np.minimum(used / np.maximum(has, 1), 1.0)  # [2, C]
-    uneven = np.where((has > 0).all(axis=0), np.abs(share[0] - share[1]) / 2, 0.0)  # a resource it lacks is no tilt
-    return ((1 - uneven) * 100).astype(np.int64)
+def _evenness(used: Ints, has: Ints) -> Ints:
+    """`[C]`: 100 when all resources are used to the same share; a resource that a node lacks does not count."""
+    there = has > 0  # [B, C]
+    share = np.minimum(used / np.maximum(has, 1), 1.0)  # [B, C]
+    count = np.maximum(there.sum(axis=0), 1)  # [C]
+    if len(share) == 2:  # the usual case, in kube-scheduler's own arithmetic
+        deviation = np.where(there.all(axis=0), np.abs(share[0] - share[1]) / 2, 0.0)
+    else:
+        mean = np.where(there, share, 0.0).sum(axis=0) / count
+        deviation = np.sqrt(np.where(there, (share - mean) ** 2, 0.0).sum(axis=0) / count)
+    evenness: Ints = ((1 - deviation) * 100).astype(np.int64)
+    return evenness

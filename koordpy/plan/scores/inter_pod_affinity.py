@@ -17,11 +17,14 @@ class InterPodAffinity:
 
     name = "InterPodAffinity"
 
-    def __init__(self, hard_pod_affinity_weight: int = 1) -> None:
+    def __init__(self, hard_pod_affinity_weight: int = 1, *, ignore_others: bool = False) -> None:
         self._hard_weight = hard_pod_affinity_weight
+        self._ignore_others = ignore_others  # unless the pod has preferences of its own
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         raw = np.zeros(cluster.nodes.capacity, dtype=np.int64)
+        if self._ignore_others and not _has_preferences(shape):
+            return raw[candidates]
         _add_own(raw, shape, cluster, shape.traits.pod_affinity, 1)
         _add_own(raw, shape, cluster, shape.traits.pod_anti_affinity, -1)
         self._add_others(raw, shape, cluster)
@@ -33,6 +36,11 @@ class InterPodAffinity:
             if weight and term.counts.any():
                 column = cluster.nodes.labels.column(term.topology_key)
                 raw += weight * at_nodes(column, per_domain(column, term.counts))
+
+
+def _has_preferences(shape: Shape) -> bool:
+    both = (shape.traits.pod_affinity, shape.traits.pod_anti_affinity)
+    return any(affinity is not None and affinity.preferred for affinity in both)
 
 
 def _add_own(raw: Ints, shape: Shape, cluster: Cluster, affinity: PodAffinity | None, sign: int) -> None:

@@ -11,7 +11,7 @@ from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.domains import at_nodes, per_domain
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.shapes import Shape
-from koordpy.plan.spread import Constraint, constraints, domains_among, has_all_keys
+from koordpy.plan.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
 
 
 class PodTopologySpread:
@@ -19,8 +19,11 @@ class PodTopologySpread:
 
     name = "PodTopologySpread"
 
+    def __init__(self, default: DefaultSpread | None = None) -> None:
+        self._default = default or DefaultSpread()
+
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
-        asked, are_defaults = constraints(shape, cluster, "ScheduleAnyway")
+        asked, are_defaults = constraints(shape, cluster, "ScheduleAnyway", self._default)
         if not asked:
             return np.zeros(len(candidates), dtype=np.int64)
         # With the defaults a node without a zone is still spread by host; with its own the pod insists on all labels.

@@ -1,0 +1,132 @@
+"""The arguments of plugins, read strictly: kube-scheduler's names, and what is not understood is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from koordpy.api.affinity import TopologySpreadConstraint
+from koordpy.api.errors import MalformedValue
+from koordpy.plan.scores.balanced_allocation import BalancedAllocation
+from koordpy.plan.scores.inter_pod_affinity import InterPodAffinity
+from koordpy.plan.scores.node_resources_fit import NodeResourcesFit, least_allocated, most_allocated, ratio
+from koordpy.plan.scores.pod_topology_spread import PodTopologySpread
+from koordpy.plan.scores.resource_weights import CPU_AND_MEMORY, ResourceWeight
+from koordpy.plan.spread import SYSTEM_DEFAULTS, DefaultSpread
+
+Args = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    api_version: str = "kubescheduler.config.k8s.io/v1"
+    kind: str = ""
+
+
+class _Resource(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    weight: int = 1
+
+
+class _Point(msgspec.Struct, forbid_unknown_fields=True):
+    utilization: int
+    score: int
+
+
+class _Ratio(msgspec.Struct, forbid_unknown_fields=True):
+    shape: list[_Point]
+
+
+class _Strategy(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
+    resources: list[_Resource] = []
+    requested_to_capacity_ratio: _Ratio | None = None
+
+
+class _Fit(_Strict):
+    scoring_strategy: _Strategy = msgspec.field(default_factory=_Strategy)
+    ignored_resources: list[str] = []
+    ignored_resource_groups: list[str] = []
+
+
+class _Balanced(_Strict):
+    resources: list[_Resource] = []
+
+
+class _InterPodAffinity(_Strict):
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+class _Spread(_Strict):
+    default_constraints: list[TopologySpreadConstraint] = []
+    defaulting_type: Literal["System", "List"] = "System"
+
+
+def ignored_resources(args: Args) -> tuple[frozenset[str], frozenset[str]]:
+    """Names and groups of extended resources that NodeResourcesFit leaves to others."""
+    fit = _read(args, _Fit)
+    return frozenset(fit.ignored_resources), frozenset(fit.ignored_resource_groups)
+
+
+def fit_score(args: Args) -> NodeResourcesFit:
+    asked = _read(args, _Fit).scoring_strategy
+    resources = _weights(asked.resources)
+    if asked.type == "RequestedToCapacityRatio":
+        points = asked.requested_to_capacity_ratio.shape if asked.requested_to_capacity_ratio else []
+        return NodeResourcesFit(ratio(_curve(points)), resources, is_ratio=True)
+    return NodeResourcesFit(most_allocated if asked.type == "MostAllocated" else least_allocated, resources)
+
+
+def balanced_score(args: Args) -> BalancedAllocation:
+    return BalancedAllocation(tuple(r.name for r in _weights(_read(args, _Balanced).resources)))
+
+
+def affinity_score(args: Args) -> InterPodAffinity:
+    asked = _read(args, _InterPodAffinity)
+    if not 0 <= asked.hard_pod_affinity_weight <= 100:
+        raise MalformedValue("hardPodAffinityWeight", asked.hard_pod_affinity_weight, "is not between 0 and 100")
+    return InterPodAffinity(asked.hard_pod_affinity_weight, ignore_others=asked.ignore_preferred_terms_of_existing_pods)
+
+
+def default_spread(args: Args) -> DefaultSpread:
+    """What is asked of pods that ask for no spread themselves."""
+    asked = _read(args, _Spread)
+    if asked.defaulting_type == "System":
+        if asked.default_constraints:
+            raise MalformedValue("defaultConstraints", "…", "can only be given with defaultingType: List")
+        return DefaultSpread(SYSTEM_DEFAULTS, is_system=True)
+    for i, constraint in enumerate(asked.default_constraints):
+        if constraint.label_selector is not None:
+            raise MalformedValue(f"defaultConstraints[{i}].labelSelector", "…", "must not be given: it is derived")
+    return DefaultSpread(tuple(asked.default_constraints), is_system=False)
+
+
+def spread_score(args: Args) -> PodTopologySpread:
+    return PodTopologySpread(default_spread(args))
+
+
+def _read(args: Args, struct: type[T]) -> T:
+    return msgspec.convert(dict(args), struct)
+
+
+def _weights(resources: list[_Resource]) -> tuple[ResourceWeight, ...]:
+    for i, resource in enumerate(resources):
+        if not 1 <= resource.weight <= 100:
+            raise MalformedValue(f"resources[{i}].weight", resource.weight, "is not between 1 and 100")
+    return tuple(ResourceWeight(r.name, r.weight) for r in resources) or CPU_AND_MEMORY
+
+
+def _curve(points: list[_Point]) -> tuple[tuple[int, int], ...]:
+    curve = tuple((point.utilization, point.score) for point in points)
+    rising = all(left[0] < right[0] for left, right in pairwise(curve))
+    if not curve or not rising or any(not (0 <= u <= 100 and 0 <= s <= 10) for u, s in curve):
+        raise MalformedValue(
+            "requestedToCapacityRatio.shape",
+            str(list(curve)),
+            "needs points with rising utilization from 0 to 100 and scores from 0 to 10",
+        )
+    return curve

@@ -1,0 +1,88 @@
+"""Every filter and score by the name that Kubernetes users know, and how its arguments are read.
+
+Third parties add their own from their own packages, through the entry point groups `koordpy.filters` and
+`koordpy.scores`: each names a callable that takes the plugin's `args` (a dict, empty if none) and returns a Filter or a
+Score. They are off until a profile enables them by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+from koordpy.plan import arguments
+from koordpy.plan.filters.inter_pod_affinity import InterPodAffinity
+from koordpy.plan.filters.node_affinity import NodeAffinity
+from koordpy.plan.filters.node_ports import NodePorts
+from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
+from koordpy.plan.filters.node_unschedulable import NodeUnschedulable
+from koordpy.plan.filters.pod_topology_spread import PodTopologySpread
+from koordpy.plan.filters.taint_toleration import TaintToleration
+from koordpy.plan.profile import Filter, Score
+from koordpy.plan.scores.image_locality import ImageLocality
+from koordpy.plan.scores.node_affinity import NodeAffinity as NodeAffinityScore
+from koordpy.plan.scores.taint_toleration import TaintToleration as TaintTolerationScore
+
+Args = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A name, what it filters and what it scores; both take the arguments of `pluginConfig`."""
+
+    name: str
+    filter: Callable[[Args], Filter] | None = None
+    score: Callable[[Args], Score] | None = None
+    weight: int = 1
+    takes_args: bool = False
+
+
+# In the order in which kube-scheduler asks; a node's reason is that of the first filter that refuses it.
+BUILT_IN = (
+    Plugin("NodeUnschedulable", filter=lambda _: NodeUnschedulable()),
+    Plugin("TaintToleration", lambda _: TaintToleration(), lambda _: TaintTolerationScore(), weight=3),
+    Plugin("NodeAffinity", lambda _: NodeAffinity(), lambda _: NodeAffinityScore(), weight=2),
+    Plugin("NodePorts", filter=lambda _: NodePorts()),
+    Plugin(
+        "NodeResourcesFit",
+        lambda args: NodeResourcesFit(*arguments.ignored_resources(args)),
+        arguments.fit_score,
+        takes_args=True,
+    ),
+    Plugin(
+        "PodTopologySpread",
+        lambda args: PodTopologySpread(arguments.default_spread(args)),
+        arguments.spread_score,
+        weight=2,
+        takes_args=True,
+    ),
+    Plugin("InterPodAffinity", lambda _: InterPodAffinity(), arguments.affinity_score, weight=2, takes_args=True),
+    Plugin("NodeResourcesBalancedAllocation", score=arguments.balanced_score, takes_args=True),
+    Plugin("ImageLocality", score=lambda _: ImageLocality()),
+)
+
+# Known to kube-scheduler or Koordinator and part of koordpy itself, or not there: naming them is no mistake.
+WITHOUT_MEANING = frozenset(
+    {
+        "SchedulingGates", "PrioritySort", "NodeName", "DefaultPreemption", "DefaultBinder", "DynamicResources",
+        "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "NodeDeclaredFeatures",
+        "GangScheduling", "Coscheduling",
+    }
+)  # fmt: skip
+
+
+def third_party() -> tuple[Plugin, ...]:
+    """What other installed packages offer."""
+    filters = {point.name: point for point in entry_points(group="koordpy.filters")}
+    scores = {point.name: point for point in entry_points(group="koordpy.scores")}
+    return tuple(
+        Plugin(
+            name,
+            filter=filters[name].load() if name in filters else None,
+            score=scores[name].load() if name in scores else None,
+            takes_args=True,
+        )
+        for name in sorted(filters.keys() | scores.keys())
+    )

@@ -1,0 +1,95 @@
+"""NodeResourcesFit's score: how full a node would be, judged by one of three strategies.
+
+LeastAllocated (the default) prefers empty nodes, MostAllocated full ones, RequestedToCapacityRatio follows a curve of
+the user's. CPU and memory count with something assumed for pods without requests, so that a crowd of them does not land on
+one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.scores.resource_weights import CPU_AND_MEMORY, ResourceWeight
+
+Strategy = Callable[[Ints, Ints], Ints]  # requested [C], allocatable [C] (never 0) -> 0..100 [C]
+
+
+class NodeResourcesFit:
+    """The weighted average of a strategy's opinion on each resource."""
+
+    name = "NodeResourcesFit"
+
+    def __init__(
+        self,
+        strategy: Strategy | None = None,
+        resources: tuple[ResourceWeight, ...] = CPU_AND_MEMORY,
+        *,
+        is_ratio: bool = False,
+    ) -> None:
+        self._strategy = strategy or least_allocated
+        self._resources = resources
+        self._is_ratio = is_ratio  # then a resource that scores 0 does not count, and averages are rounded
+
+    def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+        total = np.zeros(len(candidates), dtype=np.int64)  # [C]
+        weights = np.zeros(len(candidates), dtype=np.int64)  # [C]
+        for resource in self._resources:
+            has, requested = _requested(shape, cluster, candidates, cluster.resources.row(resource.name))
+            score = self._strategy(requested, np.maximum(has, 1))
+            counts: Bools = (has > 0) & (score > 0) if self._is_ratio else has > 0
+            total += resource.weight * score * counts
+            weights += resource.weight * counts
+        if self._is_ratio:
+            return np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
+        return total // np.maximum(weights, 1)
+
+
+def _requested(shape: Shape, cluster: Cluster, candidates: Ints, row: int) -> tuple[Ints, Ints]:
+    """`[C]`, `[C]`: what each node has, and what would be taken of it; nothing of an extra resource not asked for."""
+    nodes = cluster.nodes
+    nodes.fit_resources()
+    has = nodes.allocatable[row, candidates]
+    if row in (CPU, MEMORY):
+        scored = (CPU, MEMORY).index(row)
+        return has, nodes.scored[scored, candidates] + shape.scored[scored]
+    asked = int(shape.amounts[shape.rows == row].sum())
+    if not asked and row != EPHEMERAL_STORAGE:
+        return np.zeros_like(has), np.zeros_like(has)
+    return has, nodes.requested[row, candidates] + asked
+
+
+def least_allocated(requested: Ints, has: Ints) -> Ints:
+    score: Ints = np.maximum(has - requested, 0) * 100 // has
+    return score
+
+
+def most_allocated(requested: Ints, has: Ints) -> Ints:
+    score: Ints = np.minimum(requested, has) * 100 // has
+    return score
+
+
+def ratio(curve: tuple[tuple[int, int], ...]) -> Strategy:
+    """A curve through (utilisation in percent, score 0..10), straight between the points, in integer arithmetic."""
+    utilisation = np.array([point[0] for point in curve], dtype=np.int64)
+    scores = np.array([point[1] * 10 for point in curve], dtype=np.int64)
+
+    def strategy(requested: Ints, has: Ints) -> Ints:
+        used = np.where(requested > has, 100, requested * 100 // has)
+        right = np.searchsorted(utilisation, used)  # the first point at or beyond
+        inside = (right > 0) & (right < len(curve))
+        r = np.clip(right, 1, len(curve) - 1) if len(curve) > 1 else np.zeros_like(right)
+        left = np.maximum(r - 1, 0)
+        rise = (scores[r] - scores[left]) * (used - utilisation[left])
+        run = np.maximum(utilisation[r] - utilisation[left], 1)
+        between = scores[left] + np.sign(rise) * (np.abs(rise) // run)  # towards zero, as Go divides
+        ends = scores[np.minimum(right, len(curve) - 1)]
+        result: Ints = np.where(inside, between, ends)
+        return result
+
+    return strategy
