@@ -22,12 +22,12 @@ Obj = dict[str, Any]
 
 
 def applied_object(request: Request) -> Obj:
-    """The body, which is YAML, and therefore possibly JSON."""
+    """The body, which is YAML; kubectl sends the part of it that is JSON, which has a far quicker parser."""
     if not request.query.get("fieldManager"):
         missing = required("fieldManager", "is required for apply patch")
         raise invalid("PatchOptions", "meta.k8s.io", "", [missing])
     try:
-        decoded = yaml.safe_load(request.body)
+        decoded = request.json() if request.body.startswith(b"{") else yaml.safe_load(request.body)
     except yaml.YAMLError as error:
         raise bad_request(f"error decoding YAML: {error}") from None
     if not isinstance(decoded, dict):

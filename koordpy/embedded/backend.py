@@ -32,8 +32,3 @@ class Backend:
 def timestamp(seconds: float) -> str:
     """RFC 3339 to the second, as `metav1.Time` is written."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def micro_timestamp(seconds: float) -> str:
-    """RFC 3339 to the microsecond, as `metav1.MicroTime` is written."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -24,7 +24,6 @@ Obj = dict[str, Any]
 RUN_SECONDS = "embedded.koordpy.io/run-seconds"
 EXIT_CODE = "embedded.koordpy.io/exit-code"
 _BURST = 200  # writes between two yields to the loop, so that a wave of starts does not stall requests
-_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
