@@ -21,6 +21,13 @@ SLI_SECONDS = Histogram(
     "Time from a pod's first appearance in the queue to its bind.",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800),
 )
+POD_ATTEMPTS = Histogram(
+    "scheduler_pod_scheduling_attempts", "Attempts that a pod took to be scheduled.", buckets=(1, 2, 4, 8, 16)
+)
+RESCUES = Counter(
+    "scheduler_pod_scheduled_after_flush",
+    "Pods scheduled only because of the periodic flush: a wake-up was missed. Stays 0.",
+)
 PENDING_PODS = Gauge("scheduler_pending_pods", "Pods waiting, by queue.", ["queue"])
 CACHE_SIZE = Gauge("scheduler_cache_size", "What the picture holds.", ["type"])
 

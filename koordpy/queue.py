@@ -47,6 +47,8 @@ class Ticket:
     ready_at: float = 0.0  # end of the back-off
     early_wake_used: bool = False
     number: int = 0  # of its newest heap entry; older entries are void
+    parked_at: float = 0.0
+    rescued: bool = False  # woken by the periodic flush and by nothing else: a wake-up was missed
 
     def entry(self, first: float, number: int) -> _Entry:
         self.number = number
@@ -132,7 +134,7 @@ class JobQueue:
     def park(self, ticket: Ticket, cures: Change) -> None:
         """It was refused: sleep until one of the cures happens."""
         if self._failed(ticket):
-            ticket.state = State.PARKED
+            ticket.state, ticket.parked_at, ticket.rescued = State.PARKED, self._clock(), False
             sleepers = self._parked.setdefault(ticket.shape, _Sleepers())
             sleepers.cures = cures
             heapq.heappush(sleepers.heap, ticket.entry(-ticket.priority, next(self._numbers)))
@@ -154,6 +156,16 @@ class JobQueue:
             cure = sleepers.cures & change
             if shape is not None and cure and (cure & ~ON_ONE_NODE or has_room(shape)):
                 self._wake_scout(shape, is_news=True)
+
+    def flush(self, older_than_s: float) -> None:
+        """Wake a scout of each shape that has slept for very long. Progress must not depend on it; see `rescued`."""
+        now = self._clock()
+        for shape, sleepers in list(self._parked.items()):
+            while sleepers.heap and not _valid(sleepers.heap[0], State.PARKED):
+                heapq.heappop(sleepers.heap)
+            if sleepers.heap and now - sleepers.heap[0][-1].parked_at > older_than_s:
+                sleepers.heap[0][-1].rescued = True
+                self._wake_scout(shape)
 
     def seconds_to_next(self) -> float | None:
         """Until the next back-off ends; None when nothing is backing off."""

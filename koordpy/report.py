@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 import structlog
 
@@ -17,8 +18,8 @@ from koordpy import metrics
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.kube.client import Client, NotLeading
-from koordpy.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
-from koordpy.kube.events import EventRecorder
+from koordpy.kube.errors import ApiError, Conflict, NotFound
+from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.lane import Lane
 from koordpy.kube.writes import PodRef, say_unscheduled
 from koordpy.plan.answer import Refusal
@@ -89,22 +90,15 @@ class Reporter:
                 return
         self._said.pop(uid, None)  # so that the next attempt says it again
 
-    def _event(self, pod: PodRecord, kind: str, reason: str, action: str, note: str) -> None:
-        self.lane.put(partial(self._record, pod, kind, reason, action, note))
+    def _event(self, pod: PodRecord, kind: Literal["Normal", "Warning"], reason: str, action: str, text: str) -> None:
+        note = Note(ref(pod), kind, reason, action, text, controller=pod.scheduler)
+        self.lane.put(partial(self._record, pod, note))
 
-    async def _record(self, pod: PodRecord, kind: str, reason: str, action: str, note: str) -> None:
+    async def _record(self, pod: PodRecord, note: Note) -> None:
         try:
-            await self._events.record(
-                ref(pod),
-                kind="Warning" if kind == "Warning" else "Normal",
-                reason=reason,
-                action=action,
-                note=note,
-                controller=pod.scheduler,
-                now=self._wall(),
-            )
-        except (AlreadyExists, NotFound, NotLeading):
-            return  # an earlier attempt got through; or the namespace is gone; or it is no longer ours to say
+            await self._events.record(note, self._wall())
+        except (NotFound, NotLeading):
+            return  # the namespace is gone, or it is no longer ours to say
         except ApiError as error:
             self._lost("event", pod, error)
             return

@@ -33,6 +33,9 @@ from koordpy.report import Reporter, ref
 
 # How long planning may keep the loop to itself before watches and binds get a turn.
 _SLICE_S = 0.005
+# kube-scheduler's figures.
+_FLUSH_EVERY_S = 30.0
+_FLUSH_OLDER_THAN_S = 300.0
 
 log = structlog.get_logger()
 
@@ -61,6 +64,7 @@ class Scheduler:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._binds.run())
             group.create_task(self._reporter.lane.run())
+            group.create_task(self._flush_forever())
             await self._schedule_forever()
 
     def start_over(self) -> None:
@@ -80,6 +84,12 @@ class Scheduler:
             if time.monotonic() >= slice_end:
                 await asyncio.sleep(0)
                 slice_end = time.monotonic() + _SLICE_S
+
+    async def _flush_forever(self) -> None:
+        """A belt for the braces: if no wake-up is ever missed, `scheduler_pod_scheduled_after_flush_total` stays 0."""
+        while True:
+            await asyncio.sleep(_FLUSH_EVERY_S)
+            self._queue.flush(_FLUSH_OLDER_THAN_S)
 
     async def _rest(self) -> None:
         """Nothing to do: sleep until a job is ready or a back-off ends. An idle scheduler uses no CPU."""
@@ -106,6 +116,8 @@ class Scheduler:
         else:
             self._reserve(answer)
             self._queue.done(ticket)
+            if ticket.rescued:
+                metrics.RESCUES.inc()
             self._permit(answer, ticket)
         result = "unschedulable" if isinstance(answer, Refusal) else "scheduled"
         metrics.ATTEMPTS.labels(result, profile.scheduler_name).inc(len(job.members))
@@ -153,6 +165,7 @@ class Scheduler:
         if outcome is BindOutcome.BOUND:
             self._reporter.scheduled(pod, node)
             metrics.SLI_SECONDS.observe(time.monotonic() - ticket.first_seen)
+            metrics.POD_ATTEMPTS.observe(ticket.failures + 1)
         elif outcome is BindOutcome.REFUSED:
             self._bind_failed(pod, ticket, "the API server did not take the binding")
         else:

@@ -59,7 +59,17 @@ class PodSpec(Struct, frozen=True):
     resource_claims: tuple[PodResourceClaim, ...] = ()
 
 
+class ContainerStatus(Struct, frozen=True):
+    """What the kubelet has given a container, which differs from its spec while it is resized in place."""
+
+    name: str = ""
+    allocated_resources: Quantities = {}
+    resources: Resources | None = None
+
+
 class PodStatus(Struct, frozen=True):
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
@@ -74,6 +84,12 @@ class Pod(Struct, frozen=True):
     @property
     def is_finished(self) -> bool:
         return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def resize_is_infeasible(self) -> bool:
+        """The node can never grant the resize that the spec asks for."""
+        pending = self.condition("PodResizePending")
+        return pending is not None and pending.status == "True" and pending.reason == "Infeasible"
 
     def condition(self, kind: str) -> Condition | None:
         return next((c for c in self.status.conditions if c.type == kind), None)

@@ -40,6 +40,7 @@ class Cluster:
         self.census, self.ports = self.occupancy.census, self.occupancy.ports
         self.workloads = Workloads()
         self.pods: dict[str, PodRecord] = {}  # by UID
+        self.nominated: dict[str, PodRecord] = {}  # by UID: pending pods that were promised a node
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)  # node name -> UIDs counted there
         self.reshapings = 0  # how often pods were given other shapes, because a new label key began to matter
         self.census.fit(self.nodes.capacity)
@@ -88,8 +89,9 @@ class Cluster:
         if known is not None and not record.bound:
             record.node = known.node  # still assumed where we put it; the API server has not heard of it yet
         self.pods[record.uid] = record
+        released = self._note_nomination(record)
         if known is not None and known.node == record.node and known.shape is record.shape:
-            return record, NOTHING
+            return record, released
         left = self._leave(known) if known is not None else NOTHING
         came = self._enter(record)
         return record, Happened(left.change | came.change, left.node or came.node)
@@ -97,7 +99,12 @@ class Cluster:
     def remove_pod(self, uid: str) -> tuple[PodRecord | None, Happened]:
         """A pod is gone or finished: whatever it held is free."""
         record = self.pods.pop(uid, None)
-        return record, self._leave(record) if record is not None else NOTHING
+        if record is None:
+            return None, NOTHING
+        promised = self.nominated.pop(uid, None)
+        if promised is not None and not record.node:
+            return record, Happened(Change.ROOM_FREED, promised.nominated_node)
+        return record, self._leave(record)
 
     # --- what the API server says about namespaces and workloads ---
 
@@ -135,6 +142,7 @@ class Cluster:
         """Reserve: count a pod on a node before the API server has heard of it."""
         record = self.pods[uid]
         record.node = node
+        self.nominated.pop(uid, None)
         return self._enter(record)
 
     def forget(self, uid: str) -> Happened:
@@ -144,6 +152,7 @@ class Cluster:
             return NOTHING
         freed = self._leave(record)
         record.node = ""
+        self._note_nomination(record)
         return freed
 
     def forget_all(self) -> None:
@@ -161,6 +170,15 @@ class Cluster:
             return record_of(pod, None, defect=str(error))
         self.nodes.fit_resources()
         return record_of(pod, shape)
+
+    def _note_nomination(self, record: PodRecord) -> Happened:
+        """Keep who was promised which node; a promise that ends frees room for others."""
+        before = self.nominated.pop(record.uid, None)
+        if record.nominated_node and record.schedulable:
+            self.nominated[record.uid] = record
+        if before is not None and before.nominated_node != record.nominated_node:
+            return Happened(Change.ROOM_FREED, before.nominated_node)
+        return NOTHING
 
     def _enter(self, record: PodRecord) -> Happened:
         if not record.node:

@@ -7,10 +7,11 @@ replace the sum of its containers for CPU, memory and huge pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from koordpy.api.pod import Container, PodSpec, Quantities
+from koordpy.api.pod import Container, ContainerStatus, Pod, PodSpec, Quantities
 from koordpy.cluster.resources import amount
 
 Amounts = dict[str, int]
@@ -27,21 +28,42 @@ class PodRequests(NamedTuple):
     scored: tuple[int, int]  # cpu, memory
 
 
-def requests_of(spec: PodSpec) -> PodRequests:
-    needed = _aggregate(spec, _NOTHING)
-    scored = _aggregate(spec, _ASSUMED)
+def requests_of(pod: Pod) -> PodRequests:
+    given = {c.name: c for c in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
+    counted = _Counted(given, ignore_spec=pod.resize_is_infeasible)
+    needed = _aggregate(pod.spec, counted, _NOTHING)
+    scored = _aggregate(pod.spec, counted, _ASSUMED)
     needed["pods"] = 1
     return PodRequests({name: value for name, value in needed.items() if value}, (scored["cpu"], scored["memory"]))
 
 
-def _aggregate(spec: PodSpec, assumed: Amounts) -> Amounts:
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What a container counts for: while it is resized in place, the most of what it asks for, was promised and has."""
+
+    given: Mapping[str, ContainerStatus]
+    ignore_spec: bool
+
+    def of(self, container: Container, place: str) -> Amounts:
+        asked = _amounts(container.resources.requests, f"spec.{place}.resources.requests")
+        status = self.given.get(container.name)
+        if status is None or (status.resources is None and not status.allocated_resources):
+            return asked
+        total: Amounts = {} if self.ignore_spec else asked
+        _raise_to(total, _amounts(status.allocated_resources, f"status of {place}: allocatedResources"))
+        if status.resources is not None:
+            _raise_to(total, _amounts(status.resources.requests, f"status of {place}: resources.requests"))
+        return total
+
+
+def _aggregate(spec: PodSpec, counted: _Counted, assumed: Amounts) -> Amounts:
     total: Amounts = dict.fromkeys(assumed, 0)
-    for place, container in _numbered("containers", spec.containers):
-        _add(total, _container(container, place, assumed))
+    for i, container in enumerate(spec.containers):
+        _add(total, {**assumed, **counted.of(container, f"containers[{i}]")})
     sidecars: Amounts = {}
     largest_init: Amounts = {}
-    for place, container in _numbered("initContainers", spec.init_containers):
-        asked = _container(container, place, assumed)
+    for i, container in enumerate(spec.init_containers):
+        asked = {**assumed, **counted.of(container, f"initContainers[{i}]")}
         if container.is_sidecar:
             _add(total, asked)
             _add(sidecars, asked)
@@ -54,14 +76,6 @@ def _aggregate(spec: PodSpec, assumed: Amounts) -> Amounts:
         total.update(_pod_level(spec.resources.requests))
     _add(total, _amounts(spec.overhead, "spec.overhead"))
     return total
-
-
-def _numbered(field: str, containers: tuple[Container, ...]) -> Iterable[tuple[str, Container]]:
-    return ((f"spec.{field}[{i}].resources.requests", container) for i, container in enumerate(containers))
-
-
-def _container(container: Container, place: str, assumed: Amounts) -> Amounts:
-    return {**assumed, **_amounts(container.resources.requests, place)}
 
 
 def _pod_level(requests: Quantities) -> Amounts:

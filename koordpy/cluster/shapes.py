@@ -101,7 +101,7 @@ class ShapeTable:
 
 def _traits(pod: Pod, labels: tuple[tuple[str, str], ...]) -> Traits:
     meta, spec = pod.metadata, pod.spec
-    asked = requests_of(spec)
+    asked = requests_of(pod)
     affinity = spec.affinity
     owner = next(((o.kind, o.name) for o in meta.owner_references if o.controller), ("", ""))
     return Traits(

@@ -3,40 +3,80 @@
 from __future__ import annotations
 
 import secrets
-from typing import Literal
+from collections import OrderedDict
+from contextlib import suppress
+from typing import Literal, NamedTuple
 from urllib.parse import quote
 
 from koordpy.api.times import micro_instant_of_seconds
-from koordpy.kube.client import Client
+from koordpy.kube.client import MERGE_PATCH, Client
+from koordpy.kube.errors import AlreadyExists, NotFound
 from koordpy.kube.writes import PodRef
 
 _LONGEST_NOTE = 1024  # the API server refuses more
+_SERIES_S = 6 * 60.0  # as client-go: said again within this time, it is the same story
+_MOST_REMEMBERED = 4096
+
+
+class _Said(NamedTuple):
+    name: str
+    times: int
+    at: float
+
+
+class Note(NamedTuple):
+    """What is to be said about a pod, by whom."""
+
+    pod: PodRef
+    kind: Literal["Normal", "Warning"]
+    reason: str
+    action: str
+    text: str
+    controller: str
 
 
 class EventRecorder:
-    """Writes events in the name of a scheduler."""
+    """Writes events in the name of a scheduler. What is said again soon becomes a series of the first event."""
 
     def __init__(self, client: Client, instance: str) -> None:
         self._client, self._instance = client, instance
+        self._recent: OrderedDict[Note, _Said] = OrderedDict()
 
-    async def record(
-        self,
-        pod: PodRef,
-        *,
-        kind: Literal["Normal", "Warning"],
-        reason: str,
-        action: str,
-        note: str,
-        controller: str,
-        now: float,
-    ) -> None:
-        body = {
+    async def record(self, note: Note, now: float) -> None:
+        said = self._recent.pop(note, None)
+        if said is not None and now - said.at <= _SERIES_S:
+            try:
+                await self._repeat(note, said, now)
+            except NotFound:  # the API server forgets events after an hour, or somebody deleted it
+                said = None
+            else:
+                self._remember(note, _Said(said.name, said.times + 1, now))
+                return
+        # A name chosen here makes a retry after a lost answer harmless: the second create finds the first.
+        name = f"{note.pod.name[:230]}.{secrets.token_hex(8)}"
+        with suppress(AlreadyExists):
+            await self._client.write("POST", _events(note.pod), self._body(note, name, now))
+        self._remember(note, _Said(name, 1, now))
+
+    async def _repeat(self, note: Note, said: _Said, now: float) -> None:
+        series = {"count": said.times + 1, "lastObservedTime": micro_instant_of_seconds(now)}
+        path = f"{_events(note.pod)}/{quote(said.name)}"
+        await self._client.write("PATCH", path, {"series": series}, content_type=MERGE_PATCH)
+
+    def _remember(self, note: Note, said: _Said) -> None:
+        self._recent[note] = said
+        while len(self._recent) > _MOST_REMEMBERED:
+            self._recent.popitem(last=False)
+
+    def _body(self, note: Note, name: str, now: float) -> dict[str, object]:
+        pod = note.pod
+        text = note.text if len(note.text) <= _LONGEST_NOTE else note.text[: _LONGEST_NOTE - 4] + " ..."
+        return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            # A fixed name is what makes a retry after a lost answer harmless: the second create finds the first.
-            "metadata": {"name": f"{pod.name[:230]}.{secrets.token_hex(8)}", "namespace": pod.namespace},
+            "metadata": {"name": name, "namespace": pod.namespace},
             "eventTime": micro_instant_of_seconds(now),
-            "reportingController": controller,
+            "reportingController": note.controller,
             "reportingInstance": self._instance,
             "regarding": {
                 "apiVersion": "v1",
@@ -45,10 +85,12 @@ class EventRecorder:
                 "name": pod.name,
                 "uid": pod.uid,
             },
-            "type": kind,
-            "reason": reason,
-            "action": action,
-            "note": note if len(note) <= _LONGEST_NOTE else note[: _LONGEST_NOTE - 4] + " ...",
+            "type": note.kind,
+            "reason": note.reason,
+            "action": note.action,
+            "note": text,
         }
-        path = f"/apis/events.k8s.io/v1/namespaces/{quote(pod.namespace)}/events"
-        await self._client.write("POST", path, body)
+
+
+def _events(pod: PodRef) -> str:
+    return f"/apis/events.k8s.io/v1/namespaces/{quote(pod.namespace)}/events"

@@ -86,5 +86,5 @@ async def say_unscheduled(client: Client, pod: PodRef, *, version: str, reason: 
         "message": message,
         "lastTransitionTime": instant_of_seconds(now),
     }
-    body = {"metadata": {"uid": pod.uid, "resourceVersion": version}, "status": {"conditions": [condition]}}
+    body = {"metadata": {"resourceVersion": version}, "status": {"conditions": [condition]}}
     await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)

@@ -6,6 +6,7 @@ from koordpy.api.errors import MalformedValue
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.shapes import Shape
 from koordpy.cluster.trial import Trial
 from koordpy.plan import placement
 from koordpy.plan.answer import Placement, Plan, Refusal, no_node_fits, refused_outright
@@ -18,29 +19,53 @@ def plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
     placements = []
     with Trial(cluster.occupancy) as trial:
         for member in job.members:
-            placed = _place(member, cluster, profile, trial)
+            placed = _place(member, job, cluster, profile, trial)
             if isinstance(placed, Refusal):
                 return placed
             placements.append(placed)
     return Plan(tuple(placements))
 
 
-def _place(member: PodRecord, cluster: Cluster, profile: Profile, trial: Trial) -> Placement | Refusal:
+def _place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, trial: Trial) -> Placement | Refusal:
     shape = member.shape
     if shape is None:
         return _unreadable(member, member.defect)
-    nodes = len(cluster.nodes)
     if shape.traits.resource_claims:
-        return refused_outright(member.uid, nodes, "koordpy does not support resource claims (DRA) yet")
+        problem = "koordpy does not support resource claims (DRA) yet"
+        return refused_outright(member.uid, len(cluster.nodes), problem)
     try:
-        accepted = placement.feasible(shape, cluster, profile)
-        if not accepted.any():
-            return no_node_fits(member.uid, nodes, failed=dict(placement.explain(shape, cluster, profile)))
-        row = placement.best(shape, cluster, profile, accepted)
+        row = _best_row(member, shape, job, cluster, profile)
     except MalformedValue as error:  # an operator that no API server should have let in
         return _unreadable(member, str(error))
+    if isinstance(row, Refusal):
+        return row
     trial.place(row, shape)
     return Placement(member.uid, cluster.nodes.names[row])
+
+
+def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profile: Profile) -> int | Refusal:
+    accepted = placement.feasible(shape, cluster, profile)
+    with Trial(cluster.occupancy) as promised:
+        # A node must do with the pods that were promised room on it as well as without them: they may come or not.
+        if _place_nominated(member, job, cluster, promised):
+            accepted &= placement.feasible(shape, cluster, profile)
+        if not accepted.any():
+            failed = placement.explain(shape, cluster, profile)
+            return no_node_fits(member.uid, len(cluster.nodes), failed=dict(failed))
+    own = cluster.nodes.row_of(member.nominated_node)
+    if own is not None and accepted[own]:
+        return own
+    return placement.best(shape, cluster, profile, accepted)
+
+
+def _place_nominated(member: PodRecord, job: Job, cluster: Cluster, trial: Trial) -> bool:
+    """Try the pods of at least this priority on the nodes they were promised; says whether there are any."""
+    own = {each.uid for each in job.members}
+    for other in cluster.nominated.values():
+        row = cluster.nodes.row_of(other.nominated_node)
+        if other.priority >= member.priority and other.uid not in own and row is not None and other.shape is not None:
+            trial.place(row, other.shape)
+    return trial.mark() > 0
 
 
 def _unreadable(member: PodRecord, problem: str) -> Refusal:

@@ -3,13 +3,14 @@ from typing import Any
 import pytest
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.pod import PodSpec
+from koordpy.api.pod import Pod
 from koordpy.cluster.requests import requests_of
 from tests.builders import typed
 
 
-def spec(*containers: Any, init: Any = (), **more: Any) -> PodSpec:
-    return typed({"containers": list(containers), "initContainers": list(init), **more}, PodSpec)
+def spec(*containers: Any, init: Any = (), status: Any = None, **more: Any) -> Pod:
+    body = {"containers": list(containers), "initContainers": list(init), **more}
+    return typed({"metadata": {"name": "p"}, "spec": body, "status": status or {}}, Pod)
 
 
 def container(cpu: str, sidecar: bool = False) -> dict[str, Any]:
@@ -17,8 +18,8 @@ def container(cpu: str, sidecar: bool = False) -> dict[str, Any]:
     return body | {"restartPolicy": "Always"} if sidecar else body
 
 
-def cpu(pod_spec: PodSpec) -> int:
-    return requests_of(pod_spec).needed.get("cpu", 0)
+def cpu(pod: Pod) -> int:
+    return requests_of(pod).needed.get("cpu", 0)
 
 
 def test_containers_add_up():
@@ -69,3 +70,18 @@ def test_a_bad_quantity_is_named_with_its_field():
 
 def test_an_absurd_quantity_is_capped_so_that_sums_cannot_overflow():
     assert cpu(spec(container("1e400"))) == 2**55
+
+
+def resizing(allocated: str, actual: str, *conditions: Any) -> dict[str, Any]:
+    running = {"name": "c", "allocatedResources": {"cpu": allocated}, "resources": {"requests": {"cpu": actual}}}
+    return {"containerStatuses": [running], "conditions": list(conditions)}
+
+
+def test_while_it_is_resized_a_container_counts_the_most_of_what_it_asks_has_and_was_promised():
+    assert cpu(spec(container("1"), status=resizing("2", "3"))) == 3000
+    assert cpu(spec(container("4"), status=resizing("2", "3"))) == 4000
+
+
+def test_a_resize_that_the_node_can_never_grant_is_not_counted():
+    infeasible = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    assert cpu(spec(container("64"), status=resizing("2", "2", infeasible))) == 2000

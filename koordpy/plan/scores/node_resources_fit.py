@@ -1,8 +1,8 @@
 """NodeResourcesFit's score: how full a node would be, judged by one of three strategies.
 
 LeastAllocated (the default) prefers empty nodes, MostAllocated full ones, RequestedToCapacityRatio follows a curve of
-the user's. CPU and memory count with something assumed for pods without requests, so that a crowd of them does not land on
-one node.
+the user's. CPU and memory count with something assumed for pods without requests, so that a crowd of them does not land
+on one node.
 """
 
 from __future__ import annotations
