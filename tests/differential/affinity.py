@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.differential.features import Features
 from tests.differential.nodes import HOSTNAME, ZONE
-from tests.differential.selectors import NAMESPACE_LABELS, POD_LABELS, label_selector
+from tests.differential.selectors import NAMESPACE_LABELS, OPERATORS, POD_LABELS, POSITIVE, label_selector
 from tests.differential.world import NAMESPACES
 
 Json = dict[str, Any]
@@ -44,7 +44,8 @@ def _term(rng: Random, features: Features) -> Json:
         term |= _label_keys(rng, term["labelSelector"], ["matchLabelKeys", "mismatchLabelKeys"])
     if "namespace-selector" in features:
         if rng.random() < 0.5:
-            term["namespaceSelector"] = label_selector(rng, NAMESPACE_LABELS)
+            operators = OPERATORS if "negative-namespaces" in features else POSITIVE
+            term["namespaceSelector"] = label_selector(rng, NAMESPACE_LABELS, operators)
         if rng.random() < 0.3:
             term["namespaces"] = rng.sample(sorted(NAMESPACES), k=rng.randint(1, 2))
     return term

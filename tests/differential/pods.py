@@ -6,8 +6,8 @@ from typing import Any
 from tests.differential.affinity import pod_affinity, spread
 from tests.differential.features import Features
 from tests.differential.nodes import IMAGES, TAINTS
-from tests.differential.selectors import node_selector, node_term, pod_labels
-from tests.differential.world import LOWEST_PRIORITY, NAMESPACES, PRIORITIES, REPLICA_SET, RUNTIME_CLASS
+from tests.differential.selectors import NUMBERS, node_selector, node_term, pod_labels
+from tests.differential.world import LOWEST_PRIORITY, NAMESPACES, PRIORITIES, REPLICA_SET, REPLICA_SETS, RUNTIME_CLASS
 
 Json = dict[str, Any]
 
@@ -45,7 +45,9 @@ def incoming_pod(name: str, nodes: list[str], rng: Random, features: Features) -
 def _pod(name: str, rng: Random, features: Features) -> Json:
     metadata: Json = {"name": name, "namespace": rng.choice(sorted(NAMESPACES)), "labels": pod_labels(rng)}
     if "default-spread" in features:
-        metadata |= {"ownerReferences": [_owner()]} if rng.random() < 0.4 else {}
+        if rng.random() < 0.4:
+            metadata["ownerReferences"] = [_owner()]
+            metadata["labels"] |= {} if "stolen-pods" in features else REPLICA_SETS[metadata["namespace"]]
     else:
         metadata["namespace"] = "diff-c"  # no Service selects anything there
     spec: Json = {"containers": [_container(rng, "main", i, features) for i in range(rng.choice([1, 1, 2]))]}
@@ -125,12 +127,17 @@ def _node_affinity(rng: Random, nodes: list[str], features: Features) -> Json:
     if "node-affinity" not in features and not by_field:
         return {}
     affinity: Json = {}
+    numbers = [*NUMBERS, "x"]
     if rng.random() < 0.6:
-        terms = [node_term(rng, nodes, by_field=by_field) for _ in range(rng.choice([1, 1, 2, 3]))]
+        terms = [node_term(rng, nodes, by_field=by_field, numbers=numbers) for _ in range(rng.choice([1, 1, 2, 3]))]
         affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
     if rng.random() < 0.6:
+        numbers = numbers if "no-number" in features else NUMBERS
         affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
-            {"weight": rng.choice([1, 10, 33, 100]), "preference": node_term(rng, nodes, by_field=by_field)}
+            {
+                "weight": rng.choice([1, 10, 33, 100]),
+                "preference": node_term(rng, nodes, by_field=by_field, numbers=numbers),
+            }
             for _ in range(rng.randint(1, 3))
         ]
     return {"nodeAffinity": affinity} if affinity else {}

@@ -15,13 +15,16 @@ NODE_LABELS = {
     "generation": ["1", "4", "9", "many"],
 }
 NAMESPACE_LABELS = {"team": ["red", "blue"], "env": ["prod", "test"]}
+OPERATORS = ["In", "In", "NotIn", "Exists", "DoesNotExist"]
+NUMBERS = ["0", "4", "5"]
+POSITIVE = ["In", "In", "Exists"]
 
 
 def pod_labels(rng: Random) -> dict[str, str]:
     return {key: rng.choice(values) for key, values in POD_LABELS.items() if rng.random() < 0.75}
 
 
-def label_selector(rng: Random, labels: dict[str, list[str]]) -> Json:
+def label_selector(rng: Random, labels: dict[str, list[str]], operators: list[str] = OPERATORS) -> Json:
     """Mostly one condition; now and then the empty selector, which matches everything."""
     chance = rng.random()
     if chance < 0.06:
@@ -29,12 +32,12 @@ def label_selector(rng: Random, labels: dict[str, list[str]]) -> Json:
     key = rng.choice(sorted(labels))
     if chance < 0.55:
         return {"matchLabels": {key: rng.choice(labels[key])}}
-    return {"matchExpressions": [label_requirement(rng, labels) for _ in range(rng.choice([1, 1, 2]))]}
+    return {"matchExpressions": [label_requirement(rng, labels, operators) for _ in range(rng.choice([1, 1, 2]))]}
 
 
-def label_requirement(rng: Random, labels: dict[str, list[str]]) -> Json:
+def label_requirement(rng: Random, labels: dict[str, list[str]], operators: list[str] = OPERATORS) -> Json:
     key = rng.choice(sorted(labels))
-    operator = rng.choice(["In", "In", "NotIn", "Exists", "DoesNotExist"])
+    operator = rng.choice(operators)
     requirement: Json = {"key": key, "operator": operator}
     if operator in {"In", "NotIn"}:
         requirement["values"] = rng.sample(labels[key], k=rng.randint(1, min(2, len(labels[key]))))
@@ -46,7 +49,7 @@ def node_selector(rng: Random) -> dict[str, str]:
     return {key: rng.choice(NODE_LABELS[key]) for key in keys}
 
 
-def node_term(rng: Random, nodes: list[str], *, by_field: bool) -> Json:
+def node_term(rng: Random, nodes: list[str], *, by_field: bool, numbers: list[str] = NUMBERS) -> Json:
     """A term; one in twenty is empty, which as a requirement matches no node and as a preference is no wish at all."""
     if rng.random() < 0.05:
         return {}
@@ -54,7 +57,7 @@ def node_term(rng: Random, nodes: list[str], *, by_field: bool) -> Json:
     if by_field:
         term["matchFields"] = [_field_requirement(rng, nodes)]
     if not by_field or rng.random() < 0.5:
-        term["matchExpressions"] = [_node_requirement(rng, nodes) for _ in range(rng.choice([1, 1, 2]))]
+        term["matchExpressions"] = [_node_requirement(rng, nodes, numbers) for _ in range(rng.choice([1, 1, 2]))]
     return term
 
 
@@ -63,11 +66,11 @@ def _field_requirement(rng: Random, nodes: list[str]) -> Json:
     return {"key": "metadata.name", "operator": rng.choice(["In", "In", "NotIn"]), "values": [name]}
 
 
-def _node_requirement(rng: Random, nodes: list[str]) -> Json:
+def _node_requirement(rng: Random, nodes: list[str], numbers: list[str]) -> Json:
     chance = rng.random()
     if chance < 0.25:
         operator = rng.choice(["Gt", "Lt"])
-        return {"key": "generation", "operator": operator, "values": [rng.choice(["0", "4", "5", "x"])]}
+        return {"key": "generation", "operator": operator, "values": [rng.choice(numbers)]}
     if chance < 0.35:
         some = rng.sample(nodes, k=min(len(nodes), rng.randint(1, 3)))
         return {"key": HOSTNAME, "operator": rng.choice(["In", "NotIn"]), "values": some}
