@@ -18,23 +18,32 @@ Amounts = dict[str, int]
 
 # What scoring counts for a container that names no request, so that a crowd of them still spreads.
 _ASSUMED: Amounts = {"cpu": 100, "memory": 200 * 1024 * 1024}
-_NOTHING: Amounts = {}
 
 
 class PodRequests(NamedTuple):
-    """What must be free, and what scoring counts (which is never zero for CPU and memory)."""
+    """What must be free, and what scoring counts for CPU and memory, which is never zero."""
 
     needed: Amounts
-    scored: tuple[int, int]  # cpu, memory
+    scored: tuple[int, int]  # cpu, memory, of a pod that is on a node
+    scored_itself: tuple[int, int]  # of the pod that is being placed: kube-scheduler looks at its containers only
 
 
 def requests_of(pod: Pod) -> PodRequests:
+    spec = pod.spec
     given = {c.name: c for c in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
     counted = _Counted(given, ignore_spec=pod.resize_is_infeasible)
-    needed = _aggregate(pod.spec, counted, _NOTHING)
-    scored = _aggregate(pod.spec, counted, _ASSUMED)
+    needed = _with_pod_level(spec, _aggregate(spec, counted, {}))
+    itself = _aggregate(spec, counted, _ASSUMED)
+    scored = itself
+    if spec.resources is not None:  # then something is assumed only for what the whole pod does not mention
+        missing = {name: value for name, value in _ASSUMED.items() if name not in needed}
+        scored = {**dict.fromkeys(_ASSUMED, 0), **_with_pod_level(spec, _aggregate(spec, counted, missing))}
     needed["pods"] = 1
-    return PodRequests({name: value for name, value in needed.items() if value}, (scored["cpu"], scored["memory"]))
+    return PodRequests(
+        {name: value for name, value in needed.items() if value},
+        (scored["cpu"], scored["memory"]),
+        (itself["cpu"], itself["memory"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +81,22 @@ def _aggregate(spec: PodSpec, counted: _Counted, assumed: Amounts) -> Amounts:
             _add(asked, sidecars)
         _raise_to(largest_init, asked)
     _raise_to(total, largest_init)
-    if spec.resources is not None:
-        total.update(_pod_level(spec.resources.requests))
     _add(total, _amounts(spec.overhead, "spec.overhead"))
     return total
 
 
-def _pod_level(requests: Quantities) -> Amounts:
-    asked = _amounts(requests, "spec.resources.requests")
-    return {name: value for name, value in asked.items() if name in _ASSUMED or name.startswith("hugepages-")}
+def _with_pod_level(spec: PodSpec, total: Amounts) -> Amounts:
+    """Requests on the pod itself replace what its containers add up to; overhead comes on top of either."""
+    if spec.resources is None:
+        return total
+    overhead = _amounts(spec.overhead, "spec.overhead")
+    asked = _amounts(spec.resources.requests, "spec.resources.requests")
+    replaced = {
+        name: value + overhead.get(name, 0)
+        for name, value in asked.items()
+        if name in _ASSUMED or name.startswith("hugepages-")
+    }
+    return total | replaced
 
 
 def _amounts(quantities: Quantities, field: str) -> Amounts:

@@ -34,6 +34,7 @@ class Traits(msgspec.Struct, frozen=True, gc=False):
     namespace: str
     needed: tuple[tuple[str, int], ...]
     scored: tuple[int, int]
+    scored_itself: tuple[int, int]
     labels: tuple[tuple[str, str], ...]
     terminating: bool
     owner: tuple[str, str]  # kind and name, if its selector spreads the pods by default
@@ -59,7 +60,7 @@ class Shape:
         asked = sorted((resources.row(name), amount) for name, amount in traits.needed)
         self.rows: Ints = np.array([row for row, _ in asked], dtype=np.intp)  # [K]
         self.amounts: Ints = np.array([amount for _, amount in asked], dtype=np.int64)  # [K]
-        self.scored: Ints = np.array(traits.scored, dtype=np.int64)  # [2]: cpu, memory
+        self.scored: Ints = np.array(traits.scored, dtype=np.int64)  # [2]: cpu, memory, once it is on a node
         self.on_nodes: dict[int, int] = {}  # node row -> pods of this shape counted there
         self.memo: dict[object, tuple[int, Any]] = {}  # what was derived from it, and at which generation
 
@@ -108,6 +109,7 @@ def _traits(pod: Pod, labels: tuple[tuple[str, str], ...]) -> Traits:
         namespace=meta.namespace,
         needed=tuple(sorted(asked.needed.items())),
         scored=asked.scored,
+        scored_itself=asked.scored_itself,
         labels=labels,
         terminating=meta.deletion_timestamp is not None,
         owner=owner if owner[0] in _OWNERS_WITH_SELECTORS else ("", ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from koordpy.api.meta import LabelSelector
+from koordpy.api.meta import LabelSelector, LabelSelectorRequirement
 from koordpy.cluster.selectors import is_empty
 from koordpy.cluster.shapes import Shape
 
@@ -42,7 +42,10 @@ class Workloads:
             if selector.items() <= shape.labels.items():
                 labels |= selector
         owner = self._owners.get((shape.traits.owner[0], shape.traits.namespace, shape.traits.owner[1]))
-        merged = LabelSelector(match_labels=labels)
-        if owner is not None:
-            merged = LabelSelector(labels | owner.match_labels, owner.match_expressions)
+        if owner is None:
+            merged = LabelSelector(match_labels=labels)
+        else:
+            # As expressions, so that an owner and a service that contradict each other select nothing together.
+            equal = (LabelSelectorRequirement(key, "In", (value,)) for key, value in owner.match_labels.items())
+            merged = LabelSelector(labels, (*equal, *owner.match_expressions))
         return None if is_empty(merged) else merged

@@ -134,7 +134,7 @@ class PodSink:
         known = self._seen.pods.get(meta.uid)
         if known is None:
             workload = workload_of(meta.name, meta.labels)
-            asks = requests_of(pod.spec).needed
+            asks = requests_of(pod).needed
             known = SeenPod(meta.name, workload, asks, ends_by_itself=RUN_SECONDS in meta.annotations)
             self._seen.pods[meta.uid] = known
         scheduled = pod.condition(POD_SCHEDULED)

@@ -2,5 +2,5 @@
 
 It exists so that a demo, a simulation or a test can have a cluster in milliseconds: no Go, no root, no
 container. It runs no controllers and knows nothing of the scheduler; it must never import anything of
-koordpy but `koordpy.api`.
+koordpy but `koordpy.api` and the transport protocol of `koordpy.kube`.
 """

@@ -7,11 +7,8 @@ time. `EmbeddedServer` is the same behind HTTP.
 from __future__ import annotations
 
 import asyncio
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -141,20 +138,3 @@ class EmbeddedServer(EmbeddedCluster):
             "current-context": name,
         }
         return str(yaml.safe_dump(config, sort_keys=False))
-
-
-async def serve(nodes: int, port: int, kubeconfig: Path | None = None, timing: Timing | None = None) -> None:
-    """Run a server until cancelled, and say how to reach it."""
-    async with EmbeddedServer(nodes, port=port, timing=timing) as server:
-        with tempfile.TemporaryDirectory(prefix="koordpy-") as directory:
-            path = kubeconfig or Path(directory) / "kubeconfig"
-            path.write_text(server.kubeconfig(), encoding="utf-8")
-            sys.stdout.write(
-                f"embedded Kubernetes API with {nodes} simulated nodes on {server.url}\n\n"
-                f"  export KUBECONFIG={path}\n"
-                "  kubectl get nodes\n"
-                "  kubectl get pods --all-namespaces --watch\n\n"
-                "Everything is kept in memory and gone when this ends (Ctrl-C).\n"
-            )
-            sys.stdout.flush()
-            await asyncio.Event().wait()

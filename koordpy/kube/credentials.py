@@ -6,44 +6,73 @@ the only module that imports it, and only when credentials are loaded, because t
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import structlog
 
 # The kubelet rotates a projected token when 80 % of its life is over; client-go also looks once a minute.
 _REREAD_S = 60.0
+_LOAD_TIMEOUT_S = 30.0  # an exec plugin may ask a cloud; one that waits for a person at a keyboard must not hang us
+
+log = structlog.get_logger()
 
 
 class BadCredentials(Exception):
     """The kubeconfig or the service account cannot be used; `str()` is one line."""
 
 
+class Source(Protocol):
+    """Where credentials come from."""
+
+    async def load(self, configuration: Any, *, afresh: bool) -> None:
+        """Read them; `afresh` means that the last ones were refused, however long they should have lived."""
+
+
 class Credentials:
     """An address, a TLS context and the headers that say who we are, kept fresh."""
 
-    def __init__(self, configuration: Any, reload: Callable[[], Awaitable[None]]) -> None:
-        self._configuration = configuration
-        self._reload = reload
+    def __init__(self, configuration: Any, source: Source) -> None:
+        self._configuration, self._source = configuration, source
         self._reread_at = time.monotonic() + _REREAD_S
+        self._renewing = asyncio.Lock()
         self.url: str = configuration.host.rstrip("/")
         self.ssl_context = _ssl_context(configuration)
+        self.server_name: str | None = configuration.tls_server_name  # to expect in the certificate, if not the host's
 
-    async def headers(self) -> Mapping[str, str]:
+    async def headers(self) -> dict[str, str]:
         """The `Authorization` header, reread at most once a minute."""
         if time.monotonic() >= self._reread_at:
-            await self.renew()
-        token = self._configuration.api_key.get("BearerToken")
-        return {"Authorization": token} if token else {}
+            await self._reread(afresh=False)
+        return self._headers()
 
-    async def renew(self) -> bool:
-        """Read the token again, now; says whether it is another one."""
-        before = self._configuration.api_key.get("BearerToken")
+    async def renew(self, refused: dict[str, str]) -> bool:
+        """After a 401 for these headers: read them again, and say whether there are others to try.
+
+        When a token expires, every request in flight is refused; the first one renews it for all.
+        """
+        async with self._renewing:
+            if self._headers() == refused:
+                await self._reread(afresh=True)
+        return self._headers() != refused
+
+    async def _reread(self, *, afresh: bool) -> None:
+        """What cannot be read now may be in the middle of its rotation: what we have stays, and may still be good."""
         self._reread_at = time.monotonic() + _REREAD_S
-        await self._reload()
-        return bool(self._configuration.api_key.get("BearerToken") != before)
+        try:
+            async with asyncio.timeout(_LOAD_TIMEOUT_S):
+                await self._source.load(self._configuration, afresh=afresh)
+        except Exception as error:  # noqa: BLE001 - whatever a kubeconfig, a plugin or a disk can raise
+            log.warning("credentials_not_read", problem=_one_line(error), hint="going on with what we have")
+
+    def _headers(self) -> dict[str, str]:
+        token = self._configuration.api_key.get("BearerToken")
+        # Token files end in a newline as often as not, and a header must not.
+        return {"Authorization": " ".join(token.split())} if token else {}
 
 
 async def load_credentials(kubeconfig: str | None, context: str | None = None) -> Credentials:
@@ -57,36 +86,56 @@ async def load_credentials(kubeconfig: str | None, context: str | None = None) -
 
 
 async def _from_kubeconfig(path: str, context: str | None) -> Credentials:
-    import yaml  # noqa: PLC0415 - heavy, see the module docstring
-    from kubernetes_asyncio import client, config  # noqa: PLC0415
+    from kubernetes_asyncio import client  # noqa: PLC0415 - heavy, see the module docstring
 
     configuration = client.Configuration()
+    source = _Kubeconfig(path, context)
     try:
-        loader = await config.load_kube_config(
-            config_file=path, context=context, client_configuration=configuration, persist_config=False
-        )
-        return Credentials(configuration, reload=lambda: loader.load_and_set(configuration))
-    except (config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, AssertionError) as error:
+        async with asyncio.timeout(_LOAD_TIMEOUT_S):
+            await source.load(configuration, afresh=True)
+        return Credentials(configuration, source)
+    except TimeoutError:
+        raise BadCredentials(f"kubeconfig {path}: its exec plugin took over {_LOAD_TIMEOUT_S:.0f} s") from None
+    except Exception as error:  # the loader raises whatever the structure of the file makes it stumble over
         raise BadCredentials(f"kubeconfig {path}: {_one_line(error)}") from error
 
 
-async def _from_cluster() -> Credentials:
-    from kubernetes_asyncio import client, config  # noqa: PLC0415
+class _Kubeconfig:
+    def __init__(self, path: str, context: str | None) -> None:
+        self._path, self._context = path, context
+        self._loader: Any = None
 
-    configuration = client.Configuration()
+    async def load(self, configuration: Any, *, afresh: bool) -> None:
+        """From the file if it was refused before; else from what was read, where plugins know how long it is good."""
+        from kubernetes_asyncio import config  # noqa: PLC0415
 
-    async def reload() -> None:
-        config.load_incluster_config(  # type: ignore[no-untyped-call]
-            client_configuration=configuration
+        if not afresh and self._loader is not None:
+            await self._loader.load_and_set(configuration)
+            return
+        self._loader = await config.load_kube_config(
+            config_file=self._path, context=self._context, client_configuration=configuration, persist_config=False
         )
 
+
+async def _from_cluster() -> Credentials:
+    from kubernetes_asyncio import client  # noqa: PLC0415
+
+    configuration = client.Configuration()
+    source = _ServiceAccount()
     try:
-        await reload()
-    except (config.ConfigException, OSError) as error:
+        await source.load(configuration, afresh=True)
+        return Credentials(configuration, source)
+    except Exception as error:
         raise BadCredentials(
             f"no --kubeconfig and no KUBECONFIG, and this is not a pod with a service account: {_one_line(error)}"
         ) from error
-    return Credentials(configuration, reload)
+
+
+class _ServiceAccount:
+    async def load(self, configuration: Any, *, afresh: bool) -> None:  # noqa: ARG002 - the file is all there is
+        from kubernetes_asyncio import config  # noqa: PLC0415
+
+        config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
 
 
 def _ssl_context(configuration: Any) -> ssl.SSLContext | bool:

@@ -65,18 +65,27 @@ class HttpTransport:
             await self._session.close()
 
     async def send(self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float) -> Response:
-        answer = await self._send_once(method, path, body, content_type, timeout_s)
-        if answer.status == 401 and await self._credentials.renew():
-            answer = await self._send_once(method, path, body, content_type, timeout_s)
+        headers = {"Content-Type": content_type, "Accept": "application/json"}
+        identity = await self._credentials.headers()
+        answer = await self._send_once(method, path, body, headers | identity, timeout_s)
+        if answer.status == 401 and await self._credentials.renew(refused=identity):
+            identity = await self._credentials.headers()
+            answer = await self._send_once(method, path, body, headers | identity, timeout_s)
         return answer
 
-    async def _send_once(self, method: str, path: str, body: bytes, content_type: str, timeout_s: float) -> Response:
+    async def _send_once(
+        self, method: str, path: str, body: bytes, headers: dict[str, str], timeout_s: float
+    ) -> Response:
         assert self._session is not None
-        headers = {"Content-Type": content_type, "Accept": "application/json", **await self._credentials.headers()}
         timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=_CONNECT_S)
         try:
             async with self._session.request(
-                method, self._credentials.url + path, data=body or None, headers=headers, timeout=timeout
+                method,
+                self._credentials.url + path,
+                data=body or None,
+                headers=headers,
+                timeout=timeout,
+                server_hostname=self._credentials.server_name,
             ) as answer:
                 return Response(answer.status, await answer.read(), answer.headers.get("Retry-After"))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -85,13 +94,19 @@ class HttpTransport:
     @asynccontextmanager
     async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
         assert self._session is not None
-        headers = {"Accept": "application/json", **await self._credentials.headers()}
+        identity = await self._credentials.headers()
+        headers = {"Accept": "application/json", **identity}
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
         try:
-            async with self._session.get(self._credentials.url + path, headers=headers, timeout=timeout) as answer:
+            async with self._session.get(
+                self._credentials.url + path,
+                headers=headers,
+                timeout=timeout,
+                server_hostname=self._credentials.server_name,
+            ) as answer:
                 if answer.status != 200:
                     if answer.status == 401:
-                        await self._credentials.renew()
+                        await self._credentials.renew(refused=identity)
                     raise error_of("GET", path, answer.status, await answer.read(), answer.headers.get("Retry-After"))
                 yield answer.content.iter_any()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -57,7 +57,7 @@ def _requested(shape: Shape, cluster: Cluster, candidates: Ints, row: int) -> tu
     has = nodes.allocatable[row, candidates]
     if row in (CPU, MEMORY):
         scored = (CPU, MEMORY).index(row)
-        return has, nodes.scored[scored, candidates] + shape.scored[scored]
+        return has, nodes.scored[scored, candidates] + shape.traits.scored_itself[scored]
     asked = int(shape.amounts[shape.rows == row].sum())
     if not asked and row != EPHEMERAL_STORAGE:
         return np.zeros_like(has), np.zeros_like(has)
