@@ -38,6 +38,22 @@ class PodResourceClaim(Struct, frozen=True):
     name: str
 
 
+class Named(Struct, frozen=True):
+    """A volume source of which only the presence matters."""
+
+
+class ClaimSource(Struct, frozen=True):
+    claim_name: str
+
+
+class Volume(Struct, frozen=True):
+    """Only the sources that decide where a pod can run."""
+
+    name: str
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: Named | None = None  # its claim is called `<pod>-<volume>`
+
+
 class SchedulingGate(Struct, frozen=True):
     name: str
 
@@ -57,6 +73,7 @@ class PodSpec(Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    volumes: tuple[Volume, ...] = ()
 
 
 class ContainerStatus(Struct, frozen=True):

@@ -47,6 +47,7 @@ class Traits(msgspec.Struct, frozen=True, gc=False):
     ports: tuple[ContainerPort, ...]  # host ports only
     images: tuple[str, ...]
     resource_claims: bool
+    volumes: bool  # claims of persistent volumes
 
 
 class Shape:
@@ -122,6 +123,7 @@ def _traits(pod: Pod, labels: tuple[tuple[str, str], ...]) -> Traits:
         ports=_host_ports(spec),
         images=tuple(c.image for c in (*spec.init_containers, *spec.containers)),
         resource_claims=bool(spec.resource_claims),
+        volumes=any(v.persistent_volume_claim is not None or v.ephemeral is not None for v in spec.volumes),
     )
 
 

@@ -68,6 +68,6 @@ def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal
     )
 
 
-def refused_outright(culprit: str, nodes: int, problem: str) -> Refusal:
+def refused_outright(culprit: str, nodes: int, reason: Reason) -> Refusal:
     """The refusal of a pod that no node was asked about."""
-    return Refusal(f"0/{nodes} nodes are available: {problem}.", cures=Change.NONE, culprit=culprit)
+    return Refusal(f"0/{nodes} nodes are available: {reason.text}.", cures=reason.cures, culprit=culprit)

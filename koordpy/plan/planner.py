@@ -30,9 +30,9 @@ def _place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, tria
     shape = member.shape
     if shape is None:
         return _unreadable(member, member.defect)
-    if shape.traits.resource_claims:
-        problem = "koordpy does not support resource claims (DRA) yet"
-        return refused_outright(member.uid, len(cluster.nodes), problem)
+    outright = profile.prefilter(shape, cluster)
+    if outright is not None:
+        return refused_outright(member.uid, len(cluster.nodes), outright)
     try:
         row = _best_row(member, shape, job, cluster, profile)
     except MalformedValue as error:  # an operator that no API server should have let in

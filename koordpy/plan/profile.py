@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.picture import Cluster
@@ -29,6 +29,14 @@ class Filter(Protocol):
         """For the nodes this filter refused: each reason and the nodes, `[N]`, that it holds for."""
 
 
+@runtime_checkable
+class PreFilter(Protocol):
+    """A filter that can also refuse a pod without looking at any node; most need not."""
+
+    def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
+        """Why no node can take the pod; None when nodes should be asked."""
+
+
 class Score(Protocol):
     """Says how good each candidate is for a pod of a shape."""
 
@@ -45,3 +53,8 @@ class Profile:
     scheduler_name: str
     filters: tuple[Filter, ...]
     scores: tuple[tuple[Score, int], ...]
+
+    def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
+        """The first reason to refuse a pod outright."""
+        reasons = (f.prefilter(shape, cluster) for f in self.filters if isinstance(f, PreFilter))
+        return next((reason for reason in reasons if reason is not None), None)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from koordpy.api.errors import MalformedValue
+from koordpy.plan.filters.unsupported import Unsupported
 from koordpy.plan.profile import Profile
 from koordpy.plan.registry import BUILT_IN, WITHOUT_MEANING, Plugin, third_party
 
@@ -48,7 +49,7 @@ def build_profile(scheduler_name: str, wishes: Wishes) -> Profile:
     scores = _chosen(known, wishes.everywhere, wishes.scores)
     return Profile(
         scheduler_name,
-        filters=tuple(_made(p, p.filter, wishes.args) for p, _ in filters if p.filter is not None),
+        filters=(Unsupported(), *(_made(p, p.filter, wishes.args) for p, _ in filters if p.filter is not None)),
         scores=tuple((_made(p, p.score, wishes.args), w or p.weight) for p, w in scores if p.score is not None),
     )
 

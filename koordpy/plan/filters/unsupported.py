@@ -1,0 +1,34 @@
+"""What koordpy does not support yet: refused in plain words, because binding such a pod would strand it on its node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+
+_RESOURCE_CLAIMS = Reason(
+    "koordpy does not support resource claims (DRA) yet", preemption_helps=False, cures=Change.NONE
+)
+_VOLUMES = Reason("koordpy does not support persistent volume claims yet", preemption_helps=False, cures=Change.NONE)
+
+
+class Unsupported:
+    """Not to be switched off by a configuration: it keeps pods from being bound wrongly."""
+
+    name = "Unsupported"
+    static = True
+
+    def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:  # noqa: ARG002
+        if shape.traits.resource_claims:
+            return _RESOURCE_CLAIMS
+        return _VOLUMES if shape.traits.volumes else None
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:  # noqa: ARG002
+        return None
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002
+        return ()
