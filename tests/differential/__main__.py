@@ -11,6 +11,7 @@ from tests.differential.features import ENABLED, TABLE, Features
 from tests.differential.kube_scheduler import KubeScheduler
 from tests.differential.report import Tally
 from tests.differential.run import run
+from tests.differential.shrink import shrink
 from tests.differential.stage import stage
 
 
@@ -29,12 +30,16 @@ def main() -> None:
 async def _compare(control_plane: ControlPlane, scheduler: KubeScheduler, arguments: argparse.Namespace) -> Tally:
     first, count = (arguments.first, arguments.count) if arguments.seed is None else (arguments.seed, 1)
     async with stage(control_plane, scheduler) as built:
-        return await run(built, range(first, first + count), arguments.features)
+        tally = await run(built, range(first, first + count), arguments.features)
+        if arguments.shrink:
+            tally.disagreements = [await shrink(built, each) for each in tally.disagreements]
+        return tally
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--seed", type=int, help="only this case, printed in full where the answers differ")
+    parser.add_argument("--shrink", action="store_true", help="make each disagreement as small as it can be")
     parser.add_argument("--count", type=int, default=3000, help="cases to compare (3000)")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first of them (0)")
     parser.add_argument("--features", type=_features, default=ENABLED, help="all, or a comma-separated choice")

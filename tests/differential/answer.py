@@ -15,6 +15,11 @@ class Answer:
     totals: Scores = field(default_factory=dict)
     by_plugin: dict[str, Scores] = field(default_factory=dict)  # weighted; only to say where a total comes from
 
+    def reasons(self) -> list[str]:
+        """`0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.` gives two."""
+        entries = first_sentence(self.message).partition(": ")[2].split(", ")
+        return [entry.partition(" ")[2] for entry in entries if entry]
+
 
 def differences(kube: Answer, koordpy: Answer) -> list[str]:
     """One line for each way in which koordpy disagrees; none if it agrees."""
@@ -30,7 +35,7 @@ def differences(kube: Answer, koordpy: Answer) -> list[str]:
             found.append(f"choice: {koordpy.node} has not the best total of {kube.totals}")
     elif kube.node != koordpy.node:
         found.append(f"choice: kube-scheduler says {kube.node or 'none'}, koordpy {koordpy.node or 'none'}")
-    if without_preemption(kube.message) != without_preemption(koordpy.message):
+    if first_sentence(kube.message) != first_sentence(koordpy.message):
         found.append(f"message: kube-scheduler says {kube.message!r}, koordpy {koordpy.message!r}")
     return found
 
@@ -48,8 +53,8 @@ def _score_differences(kube: Answer, koordpy: Answer) -> list[str]:
     return found or [f"totals: kube-scheduler {kube.totals}, koordpy {koordpy.totals}"]
 
 
-def without_preemption(message: str) -> str:
-    """`0/3 nodes are available: 3 Insufficient cpu`: what follows the first sentence is said by preemption."""
+def first_sentence(message: str) -> str:
+    """`0/3 nodes are available: 3 Insufficient cpu`; what follows it is said by preemption."""
     return message.partition(". ")[0].removesuffix(".")
 
 

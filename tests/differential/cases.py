@@ -44,7 +44,8 @@ class Case:
 
 def scene(number: int, enabled: Features = ENABLED) -> Scene:
     rng = Random(f"scene {number}")
-    features = _drawn(rng, enabled)
+    enabled &= _focus(rng)
+    features = _drawn(rng, enabled, at_least=rng.choice([0, 0.8]))
     names = [f"s{number}-n{i}" for i in range(rng.randint(3, 12))]
     rng.shuffle(names)  # neither their order of creation nor the one of their names may matter
     nodes = [node(name, rng, features) for name in names]
@@ -62,6 +63,12 @@ def case_of(scene: Scene, seed: int) -> Case:
     names = [node["metadata"]["name"] for node in scene.nodes]
     pod = incoming_pod(f"s{scene.number}-incoming-{seed}", names, rng, own)
     return Case(seed, own, scene, pod)
+
+
+def _focus(rng: Random) -> Features:
+    """A third of the scenes mixes everything; the others are about a few things, which then meet more often."""
+    few = frozenset(rng.sample(sorted(TABLE), k=6))
+    return rng.choice([frozenset(TABLE), few, few | {"requests"}])
 
 
 def _drawn(rng: Random, enabled: Features, *, at_least: float = 0, times: float = 1) -> Features:

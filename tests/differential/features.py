@@ -12,7 +12,7 @@ TABLE = {
     "init-containers": (ON, 0.3, "init containers and sidecars"),
     "extended-resources": (ON, 0.3, "example.com/gpu and huge pages"),
     "ephemeral-storage": (ON, 0.15, "ephemeral-storage on nodes and in requests"),
-    "pod-level-resources": (OFF, 0.1, "requests of the pod as a whole"),
+    "pod-level-resources": (ON, 0.1, "requests of the pod as a whole"),
     "overhead": (ON, 0.1, "a runtime class with overhead"),
     "pod-limit": (ON, 0.15, "nodes that take few pods"),
     "terminating": (ON, 0.2, "bound pods that are being deleted"),
@@ -33,7 +33,7 @@ TABLE = {
     # Corners in which kube-scheduler does what nobody would expect of it; each says what.
     "negative-namespaces": (OFF, 0.2, "namespaceSelector of NotIn and DoesNotExist, which it takes for all namespaces"),
     "no-number": (OFF, 0.2, "preference for a label greater than 'x': it says SchedulerError instead of ignoring it"),
-    "stolen-pods": (OFF, 0.2, "pods whose ReplicaSet selects others: both selectors must match, which nothing does"),
+    "stolen-pods": (ON, 0.2, "pods whose ReplicaSet selects others: both selectors must match, which nothing does"),
 }
 
 Features = frozenset[str]

@@ -39,24 +39,28 @@ class Tally:
     compared: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)  # refusals in which kube-scheduler gave it
+    scores: Counter[str] = field(default_factory=Counter)  # decisions in which the plugin preferred one node to another
     disagreements: list[Disagreement] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
     def count(self, asked: Asked) -> None:
         self.compared += 1
         self.features.update(asked.case.features | asked.case.scene.features)
-        feasible = len(asked.answer.feasible)
-        self.outcomes["refused" if not feasible else "one node" if feasible == 1 else "several nodes"] += 1
+        answer = asked.answer
+        self.outcomes[{0: "refused", 1: "one node"}.get(len(answer.feasible), "several nodes")] += 1
+        self.reasons.update(answer.reasons())
+        self.scores.update(plugin for plugin, scores in answer.by_plugin.items() if len(set(scores.values())) > 1)
 
     def summary(self) -> str:
         seconds = time.monotonic() - self.began
-        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.most_common())
-        features = ", ".join(f"{name} {count}" for name, count in self.features.most_common())
         kinds = Counter(line.partition(":")[0] for each in self.disagreements for line in each.found)
         return "\n".join(
             [
-                f"{self.compared} cases in {seconds:.0f} s ({self.compared / seconds:.1f}/s): {outcomes}",
-                f"by feature: {features}",
+                f"{self.compared} cases in {seconds:.0f} s ({self.compared / seconds:.1f}/s): {_told(self.outcomes)}",
+                f"by feature: {_told(self.features)}",
+                f"by reason: {_told(self.reasons)}",
+                f"by score: {_told(self.scores)}",
                 f"{len(self.disagreements)} disagreements",
                 *(f"    {count} {kind}" for kind, count in kinds.most_common()),
             ]
@@ -78,6 +82,10 @@ def record(asked: Asked) -> Json:
         "surroundings": [_trimmed(each) for each in asked.surroundings],
         "incoming": _trimmed(asked.incoming),
     }
+
+
+def _told(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.most_common())
 
 
 def _plain(answer: Answer) -> Json:

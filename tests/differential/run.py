@@ -12,9 +12,8 @@ async def run(stage: Stage, seeds: range, enabled: Features = ENABLED) -> Tally:
     """Compare these cases."""
     tally = Tally()
     for number in range(seeds.start // PODS_PER_SCENE, (seeds.stop - 1) // PODS_PER_SCENE + 1):
-        async for asked in stage.play(scene(number, enabled)):
-            if asked.case.seed not in seeds:
-                continue
+        played = scene(number, enabled)
+        async for asked in stage.play(played, [case for case in played.cases() if case.seed in seeds]):
             tally.count(asked)
             found = differences(asked.answer, in_koordpy.answer(asked.surroundings, asked.incoming))
             if found:

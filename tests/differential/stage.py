@@ -68,8 +68,8 @@ class Stage:
                 await asyncio.sleep(0.1)
             reply.ok()
 
-    async def play(self, scene: Scene) -> AsyncIterator[Asked]:
-        """Set the scene, and answer each of its cases."""
+    async def play(self, scene: Scene, cases: list[Case]) -> AsyncIterator[Asked]:
+        """Set the scene, and answer each of these cases, which are of that scene."""
         nodes = await self._create("nodes", scene.nodes)
         pods = await self._create("pods", scene.pods)
         pods = await asyncio.gather(*(self._terminated(pod, scene.terminating) for pod in pods))
@@ -80,7 +80,7 @@ class Stage:
         surroundings = [*self._world, *nodes, *pods]
         watching = self._client.watch("pods", namespace="", fieldSelector="spec.schedulerName=default-scheduler")
         async with watching as watch:
-            for case in scene.cases():
+            for case in cases:
                 incoming, answer = await self._ask(case, watch)
                 yield Asked(case, surroundings, incoming, answer)
         gone = {("Delete event for node", _key(node)) for node in nodes}
