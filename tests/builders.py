@@ -17,17 +17,33 @@ _numbers = itertools.count(1)
 
 
 def node_json(
-    name: str = "n1", *, cpu: str | int = 4, memory: str = "32Gi", pods: int = 110, **more: str | int
+    name: str = "n1",
+    *,
+    cpu: str | int = 4,
+    memory: str = "32Gi",
+    pods: int = 110,
+    labels: dict[str, str | None] | None = None,
+    taints: list[Json] | None = None,
+    cordoned: bool = False,
+    images: dict[str, int] | None = None,
+    **more: str | int,
 ) -> Json:
-    """A node; further arguments are resources: `nvidia__com_gpu=8` is `nvidia.com/gpu`."""
+    """A node; further arguments are resources: `nvidia__com_gpu=8` is `nvidia.com/gpu`.
+
+    `labels` come on top of the host name, and None takes one away; `images` are names with their bytes.
+    """
     amounts = {"cpu": str(cpu), "memory": memory, "pods": str(pods)}
     amounts |= {_resource(resource): str(amount) for resource, amount in more.items()}
+    all_labels = {"kubernetes.io/hostname": name} | (labels or {})
+    status: Json = {"allocatable": amounts, "capacity": dict(amounts)}
+    if images:
+        status["images"] = [{"names": [image], "sizeBytes": size} for image, size in images.items()]
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "spec": {},
-        "status": {"allocatable": amounts, "capacity": dict(amounts)},
+        "metadata": {"name": name, "labels": {k: v for k, v in all_labels.items() if v is not None}},
+        "spec": _given(taints=taints, unschedulable=cordoned),
+        "status": status,
     }
 
 
@@ -40,19 +56,35 @@ def pod_json(
     scheduler: str = "koord-scheduler",
     node: str = "",
     priority: int | None = None,
+    labels: dict[str, str] | None = None,
+    owner: tuple[str, str] | None = None,
+    terminating: bool = False,
+    node_selector: dict[str, str] | None = None,
+    affinity: Json | None = None,
+    tolerations: list[Json] | None = None,
+    spread: list[Json] | None = None,
+    host_ports: list[Json] | None = None,
+    image: str = "example.com/image:1",
     **more: str | int,
 ) -> Json:
-    """A pod of one container."""
+    """A pod of one container; `owner` is the kind and name of its controller.
+
+    `tests.plan.constraints` makes affinities, spread constraints and the like.
+    """
     requests = {"cpu": cpu, "memory": memory} | {_resource(resource): amount for resource, amount in more.items()}
     spec: Json = {
         "schedulerName": scheduler,
         "containers": [
             {
                 "name": "main",
-                "image": "example.com/image:1",
+                "image": image,
                 "resources": {"requests": {k: str(v) for k, v in requests.items() if v is not None}},
+                **_given(ports=host_ports),
             }
         ],
+        **_given(
+            nodeSelector=node_selector, affinity=affinity, tolerations=tolerations, topologySpreadConstraints=spread
+        ),
     }
     if extended := {k: v for k, v in spec["containers"][0]["resources"]["requests"].items() if "/" in k}:
         spec["containers"][0]["resources"]["limits"] = extended  # the API server insists on it
@@ -63,7 +95,12 @@ def pod_json(
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            **_given(labels=labels, ownerReferences=[_controller(*owner)] if owner else None),
+            **_given(deletionTimestamp="2026-01-02T00:00:00Z" if terminating else None),
+        },
         "spec": spec,
     }
 
@@ -96,3 +133,13 @@ def typed(obj: Json, struct: type[T]) -> T:
 
 def _resource(argument: str) -> str:
     return argument.replace("__", ".").replace("_", "/") if "__" in argument else argument.replace("_", "-")
+
+
+def _given(**fields: Any) -> Json:
+    """The fields that say something; an API object leaves out the others."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def _controller(kind: str, name: str) -> Json:
+    version = "v1" if kind == "ReplicationController" else "apps/v1"
+    return {"apiVersion": version, "kind": kind, "name": name, "uid": f"uid-of-{name}", "controller": True}
