@@ -1,0 +1,119 @@
+"""Sees pods being bound, and when: in a process of its own, which only watches.
+
+It is neither the scheduler, whose word about itself would not count, nor the process that makes the pods, which is too
+busy to look at the clock. `python -m bench.live.observer URL CA NAMESPACE` writes `watching`, then for each pod that
+it sees bound a line `NAME SECONDS`, of the monotonic clock that all processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Self
+
+import aiohttp
+import msgspec
+
+from tests.controlplane.server import ADMIN_TOKEN
+
+BOUND = "spec.nodeName!="
+START_SECONDS = 30
+
+
+class Observer:
+    """The process, as the bench sees it: `async with Observer(...) as observer`."""
+
+    def __init__(self, url: str, ca_path: Path, namespace: str) -> None:
+        self._arguments = (url, str(ca_path), namespace)
+        self.bound: dict[str, float] = {}  # pod -> when it was seen bound
+
+    async def __aenter__(self) -> Self:
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bench.live.observer", *self._arguments, stdout=asyncio.subprocess.PIPE
+        )
+        assert self._process.stdout is not None
+        self._lines = self._process.stdout
+        async with asyncio.timeout(START_SECONDS):
+            await self._lines.readline()
+        self._reading = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+        await self._process.wait()
+        await self._reading
+
+    @property
+    def running(self) -> bool:
+        return not self._reading.done()
+
+    async def _read(self) -> None:
+        async for line in self._lines:
+            name, seconds = line.decode().split()
+            self.bound[name] = float(seconds)
+
+
+# --- in its own process ---
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+    resourceVersion: str = ""  # noqa: N815 - as in the API
+
+
+class _Object(msgspec.Struct, frozen=True):
+    metadata: _Named = _Named()
+
+
+class _Event(msgspec.Struct, frozen=True):
+    type: str
+    object: _Object
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+
+
+async def main(url: str, ca_path: str, namespace: str) -> None:
+    async with _session(url, ca_path) as session:
+        path = f"/api/v1/namespaces/{namespace}/pods"
+        async with session.get(path, params={"fieldSelector": BOUND}) as answer:
+            version = msgspec.json.decode(await answer.read(), type=_Object).metadata.resourceVersion
+        print("watching", flush=True)
+        while True:  # the API server ends the watch of a client that is too slow for it, as ours may be
+            async for pods in _watch(session, path, version):
+                version = pods[-1].resourceVersion
+                now = time.monotonic()
+                print("\n".join(f"{pod.name} {now:.6f}" for pod in pods), flush=True)
+
+
+def _session(url: str, ca_path: str) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        url,
+        headers={"Authorization": f"Bearer {ADMIN_TOKEN}"},
+        connector=aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=ca_path)),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=START_SECONDS),
+        read_bufsize=2**20,
+    )
+
+
+async def _watch(session: aiohttp.ClientSession, path: str, version: str) -> AsyncIterator[list[_Named]]:
+    """Pods as they become bound: that is when a watch of bound pods sees them appear."""
+    asked = {"fieldSelector": BOUND, "watch": "true", "resourceVersion": version, "timeoutSeconds": "3600"}
+    async with session.get(path, params=asked) as answer:
+        answer.raise_for_status()
+        rest = b""
+        async for chunk in answer.content.iter_any():
+            *lines, rest = (rest + chunk).split(b"\n")
+            events = [_decode_event(line) for line in lines]
+            if appeared := [event.object.metadata for event in events if event.type == "ADDED"]:
+                yield appeared
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

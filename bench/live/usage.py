@@ -1,0 +1,49 @@
+"""What processes have used, as the kernel counts it; and how many writes the API server has seen."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.controlplane.client import Client
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
+_REQUESTS = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+_WRITES = frozenset(("POST", "PUT", "PATCH", "APPLY", "DELETE"))
+# Made by the bench itself, or by the API server about itself.
+_NOT_THE_SCHEDULERS = frozenset(("POST pods", "POST nodes", "POST namespaces"))
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """User and system time of these processes so far."""
+    return sum(_cpu_seconds(pid) for pid in pids)
+
+
+def peak_mb(pid: int) -> float:
+    """The most memory that the process ever had resident."""
+    found = _PEAK.search(Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) * 1024 / 1e6 if found else 0.0
+
+
+async def writes(client: Client) -> Counter[str]:
+    """Writes of schedulers so far, by verb and resource: `POST pods/binding`, `PATCH pods/status`, `POST events`."""
+    answer = await client.request("GET", "/metrics")
+    counts: Counter[str] = Counter()
+    for labels, value in _REQUESTS.findall(answer.ok()["text"]):
+        said = dict(_LABEL.findall(labels))
+        resource = "/".join(part for part in (said["resource"], said["subresource"]) if part)
+        name = f"{said['verb']} {resource}"
+        if said["verb"] in _WRITES and said["resource"] != "leases" and name not in _NOT_THE_SCHEDULERS:
+            counts[name] += int(float(value))
+    return counts
+
+
+def _cpu_seconds(pid: int) -> float:
+    # The second field is the program's name in parentheses, and may hold spaces.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS

@@ -1,0 +1,106 @@
+"""What the picture weighs, and how long it takes to load it: in a process of its own, which holds nothing else.
+
+`python -m bench.planning.memory NODES PODS` is that process. The objects come in pages of bytes, one page in memory at
+a time, and go the way they go in `koordpy run`: decoded one by one, into the intake.
+"""
+
+from __future__ import annotations
+
+import itertools
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from bench.figures import BenchError, Figure
+from bench.planning.objects import SCHEDULER, Json, app_of, node, node_name, pod
+from koordpy.api.decode import Decoder, decode_page
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.cluster.picture import Cluster
+from koordpy.intake import NodeIntake, PodIntake
+from koordpy.kube.reflector import Sink
+from koordpy.queue import JobQueue
+
+T = TypeVar("T")
+
+TARGET_RSS_MB = 400
+PAGE = 500
+CHILD_SECONDS = 300
+
+
+class Loaded(msgspec.Struct):
+    """What the child process found."""
+
+    rss_mb: float
+    empty_mb: float  # with everything imported and nothing loaded
+    seconds: float
+    bytes_per_pod: float  # as JSON
+
+
+def figures(nodes: int, pods: int) -> list[Figure]:
+    command = [sys.executable, "-m", "bench.planning.memory", str(nodes), str(pods)]
+    try:
+        output = subprocess.run(command, capture_output=True, check=True, timeout=CHILD_SECONDS).stdout
+    except subprocess.CalledProcessError as error:
+        raise BenchError(f"{' '.join(command)} ended with {error.returncode}:\n{error.stderr.decode()}") from error
+    loaded = msgspec.json.decode(output, type=Loaded)
+    of = f"{nodes:,} nodes and {pods:,} pods"
+    per_pod = (loaded.rss_mb - loaded.empty_mb) * 1e6 / pods
+    return [
+        Figure(f"memory of the process, {of}", "MB RSS", (loaded.rss_mb,), TARGET_RSS_MB),
+        Figure(f"memory per pod, {of}", "bytes", (per_pod,)),
+        Figure(f"loading through the intake, {of}", "s", (loaded.seconds,)),
+        Figure(f"length of a pod as JSON, {of}", "bytes", (loaded.bytes_per_pod,)),
+    ]
+
+
+def load(nodes: int, pods: int) -> Loaded:
+    """Load both into a picture, and look at this process."""
+    cluster, queue = Cluster(), JobQueue()
+    empty_mb = _rss_mb()
+    seconds, _ = _take_in(_nodes(nodes), Decoder("Node", Node), NodeIntake(cluster, queue))
+    intake = PodIntake(cluster, queue, (SCHEDULER,), on_gone=lambda _: None)
+    more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), intake)
+    if (len(cluster.nodes), len(cluster.pods)) != (nodes, pods):
+        raise BenchError(f"the picture has {len(cluster.nodes)} nodes and {len(cluster.pods)} pods")
+    return Loaded(_rss_mb(), empty_mb, seconds + more, length / pods)
+
+
+def _take_in(objects: Iterator[Json], decode: Decoder[T], sink: Sink[T]) -> tuple[float, int]:
+    """Seconds of decoding and intake, without those of making the objects up; and the bytes decoded."""
+    seconds, length = 0.0, 0
+    for page in _pages(objects):
+        started = time.perf_counter()
+        for raw in decode_page(page).items:
+            sink.upsert(decode(raw))
+        seconds += time.perf_counter() - started
+        length += len(page)
+    return seconds, length
+
+
+def _pages(objects: Iterator[Json]) -> Iterator[bytes]:
+    while items := list(itertools.islice(objects, PAGE)):
+        yield msgspec.json.encode({"metadata": {}, "items": items})
+
+
+def _nodes(count: int) -> Iterator[Json]:
+    return (node(number) for number in range(count))
+
+
+def _pods(count: int, nodes: int) -> Iterator[Json]:
+    return (pod(i, app=app_of(i), node=node_name(i * 7919 % nodes)) for i in range(count))
+
+
+def _rss_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(msgspec.json.encode(load(int(sys.argv[1]), int(sys.argv[2]))))

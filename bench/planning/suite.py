@@ -1,0 +1,42 @@
+"""Which planning benches are run, at which sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.figures import Figure
+from bench.planning import latency, memory, wakeups
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes are part of the names of figures: only figures of equal sizes are compared."""
+
+    plain_nodes: tuple[int, ...] = (100, 1_000, 5_000, 20_000)
+    attempts: int = 300
+    neighbour_nodes: int = 5_000
+    neighbour_pods: int = 30_000
+    loaded_nodes: int = 5_000
+    loaded_pods: int = 50_000
+    parked: int = 10_000
+    full_nodes: int = 1_000
+    events: int = 5
+
+
+FULL = Sizes()
+QUICK = Sizes(attempts=50, events=2)
+
+
+def run(sizes: Sizes, say: Callable[[str], None]) -> list[Figure]:
+    figures: list[Figure] = []
+    for nodes in sizes.plain_nodes:
+        say(f"planning on {nodes:,} nodes ...")
+        figures += latency.plain(nodes, sizes.attempts)
+    say(f"planning beside {sizes.neighbour_pods:,} running pods ...")
+    figures += latency.neighbours(sizes.neighbour_nodes, sizes.neighbour_pods, sizes.attempts)
+    say(f"loading {sizes.loaded_nodes:,} nodes and {sizes.loaded_pods:,} pods ...")
+    figures += memory.figures(sizes.loaded_nodes, sizes.loaded_pods)
+    say(f"waking among {sizes.parked:,} parked pods ...")
+    figures += wakeups.figures(sizes.parked, sizes.full_nodes, sizes.events)
+    return figures

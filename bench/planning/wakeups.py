@@ -1,0 +1,98 @@
+"""What it costs when something happens while thousands of pods are parked.
+
+A full cluster; pods that fit nowhere, parked; then running pods leave, one by one. An *event* is on the clock from the
+intake until the queue has nothing to try: the wake-up itself, and every attempt it causes. The number of attempts is a
+figure of its own, since it tells more than time does: a freed slot should cost about one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from bench.figures import BenchError, Figure
+from bench.planning.objects import SCHEDULER, node, node_name, pod, typed_node, typed_pod
+from koordpy.cluster.picture import Cluster
+from koordpy.intake import PodIntake
+from koordpy.plan.answer import Refusal
+from koordpy.plan.job import Job
+from koordpy.plan.planner import plan
+from koordpy.plan.profiles import default_profile
+from koordpy.queue import JobQueue, State, Ticket
+
+CPU = 32  # of a node, all taken by one pod
+TOO_MUCH_M = 64_000
+FITS_ONE_M = 16_001  # two of them do not fit where one pod left
+
+
+class FullCluster:
+    """Nodes with no room, and the scheduler's loop without its API calls."""
+
+    def __init__(self, nodes: int) -> None:
+        self.now = 0.0
+        self.cluster = Cluster()
+        self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now)
+        self.intake = PodIntake(self.cluster, self.queue, (SCHEDULER,), on_gone=lambda _: None)
+        self._profile = default_profile(SCHEDULER)
+        self._running: list[str] = []  # UIDs, one for each node
+        for number in range(nodes):
+            self.cluster.upsert_node(typed_node(node(number, cpu=CPU) | {"spec": {}}))
+            running = typed_pod(pod(number, app="running", cpu_m=CPU * 1000, node=node_name(number)))
+            self.intake.upsert(running)
+            self._running.append(running.metadata.uid)
+
+    def park(self, count: int, shapes: int, cpu_m: int) -> None:
+        """This many pods that fit nowhere, all tried once."""
+        first = len(self._running)
+        for number in range(first, first + count):
+            self.intake.upsert(typed_pod(pod(number, app="parked", cpu_m=cpu_m + number % shapes)))
+        self.drain()
+        if (parked := self.queue.counts()[State.PARKED]) != count:
+            raise BenchError(f"{parked:,} of {count:,} pods are parked: the others found room in a full cluster")
+
+    def drain(self) -> int:
+        """Try what is to be tried; says how many attempts it took."""
+        attempts = 0
+        while (ticket := self.queue.pop()) is not None:
+            self._attempt(ticket)
+            attempts += 1
+        return attempts
+
+    def events(self, count: int) -> Iterator[tuple[float, int]]:
+        """A pod leaves: seconds until there is nothing to try any more, and attempts."""
+        for uid in self._running[:count]:
+            self.now += 60.0  # every back-off is over
+            started = time.perf_counter()
+            self.intake.remove("", uid)
+            attempts = self.drain()
+            yield time.perf_counter() - started, attempts
+
+    def _attempt(self, ticket: Ticket) -> None:
+        answer = plan(Job(ticket.key, (self.cluster.pods[ticket.key],)), self.cluster, self._profile)
+        if isinstance(answer, Refusal):
+            self.queue.park(ticket, answer.cures)
+            return
+        for placement in answer.placements:
+            self.cluster.assume(placement.uid, placement.node)
+        self.queue.done(ticket)
+
+
+def figures(parked: int, nodes: int, events: int) -> list[Figure]:
+    """One shape, a hundred shapes, and none alike."""
+    found = []
+    for shapes in sorted({1, min(100, parked), parked}):
+        alike = f"{parked:,} parked of {shapes:,} {'shape' if shapes == 1 else 'shapes'}, {nodes:,} nodes"
+        for room, cpu_m in (("for nobody", TOO_MUCH_M), ("for one", FITS_ONE_M)):
+            full = FullCluster(nodes)
+            full.park(parked, shapes, cpu_m)
+            found += _leaving(f"a pod leaves, room {room}, {alike}", full, events)
+    return found
+
+
+def _leaving(name: str, full: FullCluster, events: int) -> list[Figure]:
+    seen = list(full.events(events))
+    milliseconds = tuple(seconds * 1000 for seconds, _ in seen)
+    return [
+        Figure(name, "ms", milliseconds),
+        Figure(f"{name}: attempts", "", tuple(float(attempts) for _, attempts in seen)),
+    ]
