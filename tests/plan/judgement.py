@@ -24,8 +24,9 @@ Json = dict[str, Any]
 PROFILE = default_profile("koord-scheduler")
 
 
-def picture_of(world: World) -> Cluster:
-    cluster = Cluster()
+def picture_of(world: World, cluster: Cluster | None = None) -> Cluster:
+    """A fresh picture of the world, or one that knows something already and is told of it."""
+    cluster = cluster or Cluster()
     for name, labels in world.namespaces.items():
         cluster.set_namespace(name, labels)
     for (namespace, name), wanted in world.services.items():
