@@ -42,4 +42,5 @@ class Settings:
     first_backoff_s: float = 1.0  # kube-scheduler's
     most_backoff_s: float = 10.0  # kube-scheduler's
     bind_width: int = 32  # binds in flight; on a server without latency more buys nothing, and etcd writes one by one
+    volume_bind_timeout_s: float = 600.0  # kube-scheduler's; a provisioner can take minutes
     kubeconfig: str | None = None

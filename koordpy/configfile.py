@@ -18,6 +18,7 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.times import seconds_of_duration
 from koordpy.config import LeaderElection, Settings
 from koordpy.kube.lease import Timing
+from koordpy.plan.arguments import volume_bind_timeout_s
 from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import PluginSet, Wishes, build_profile
 from koordpy.plan.registry import WITHOUT_MEANING
@@ -156,6 +157,7 @@ def _settings(file: _File) -> tuple[Settings, list[str]]:
         leader_election=_leader_election(file.leader_election),
         first_backoff_s=file.pod_initial_backoff_seconds,
         most_backoff_s=file.pod_max_backoff_seconds,
+        volume_bind_timeout_s=max(_volume_bind_timeout_s(profile) for profile in file.profiles),
         kubeconfig=file.client_connection.kubeconfig or None,
     )
     return settings, _without_meaning(file)
@@ -183,6 +185,10 @@ def _profile(number: int, file: _Profile) -> Profile:
         return build_profile(file.scheduler_name, wishes)
     except MalformedValue as error:
         raise MalformedValue(f"profiles[{number}].{error.field}", error.value, error.problem) from None
+
+
+def _volume_bind_timeout_s(profile: _Profile) -> int:
+    return volume_bind_timeout_s(next((c.args for c in profile.plugin_config if c.name == "VolumeBinding"), {}))
 
 
 def _leader_election(file: _LeaderElection) -> LeaderElection:

@@ -8,21 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
 
 import structlog
 
 from koordpy import metrics
 from koordpy.api.errors import MalformedValue
-from koordpy.api.meta import LabelSelector
+from koordpy.api.meta import LabelSelector, ObjectMeta
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.workload import Namespace, ReplicaSet, Service
-from koordpy.cluster.changes import Happened
+from koordpy.cluster.changes import Change, Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.queue import JobQueue
 
 log = structlog.get_logger()
+
+
+class HasMetadata(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+T = TypeVar("T", bound=HasMetadata)
 
 
 class NodeIntake:
@@ -137,6 +146,26 @@ class OwnerIntake:
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
         namespace, _, name = key.partition("/")
         self._cluster.set_owner(self._kind, namespace, name, None)
+
+
+class StorageIntake(Generic[T]):
+    """Claims, volumes, classes and drivers, each kind into its own table."""
+
+    def __init__(self, table: dict[str, T], cluster: Cluster, queue: JobQueue, on_change: Callable[[], None]) -> None:
+        self._table, self._cluster, self._queue, self._on_change = table, cluster, queue, on_change
+
+    def upsert(self, obj: T) -> None:
+        self._table[obj.metadata.key] = obj
+        self._changed()
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
+        self._table.pop(key, None)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._cluster.storage.changed()
+        self._on_change()
+        wake(self._cluster, self._queue, Happened(Change.STORAGE, ""))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from koordpy.cluster.picture import Cluster
 from koordpy.config import Settings
 from koordpy.kube.client import Client
 from koordpy.kube.credentials import load_credentials
-from koordpy.kube.errors import ApiError
+from koordpy.kube.errors import ApiError, Transient
 from koordpy.kube.lease import LeaderLease, LeaseName
 from koordpy.kube.transport import HttpTransport
 from koordpy.queue import JobQueue, State
@@ -28,6 +28,7 @@ from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler
 from koordpy.serve.health import Health
 from koordpy.serve.http import application, serve
+from koordpy.volumebinder import VolumeBinder
 from koordpy.watches import Watches
 
 log = structlog.get_logger()
@@ -54,6 +55,9 @@ async def _check_reachable(client: Client) -> None:
         if error.status == 403:  # permissions may be granted later; readyz says what is missing until then
             log.warning("forbidden", problem=str(error), hint="grant koordpy's ClusterRole; readyz fails until then")
             return
+        if isinstance(error, Transient) and error.status:  # 429 or 5xx: it is there, and the watches are patient
+            log.warning("api_server_busy", problem=str(error), hint="trying again; readyz fails until it answers")
+            return
         raise CannotStart(f"the API server cannot be used: {error}") from error
 
 
@@ -75,11 +79,23 @@ class Process:
         self.queue = JobQueue(first_backoff_s=settings.first_backoff_s, most_backoff_s=settings.most_backoff_s)
         profiles = {profile.scheduler_name: profile for profile in settings.profiles}
         reporter = Reporter(writing, self.cluster, identity)
+        volumes = VolumeBinder(writing, self.cluster, settings.volume_bind_timeout_s)
         self.scheduler = Scheduler(
-            writing, self.cluster, self.queue, profiles=profiles, reporter=reporter, bind_width=settings.bind_width
+            writing,
+            self.cluster,
+            self.queue,
+            profiles=profiles,
+            reporter=reporter,
+            volumes=volumes,
+            bind_width=settings.bind_width,
         )
         self._watches = Watches(
-            client, self.cluster, self.queue, schedulers=profiles.keys(), on_pod_gone=reporter.forget
+            client,
+            self.cluster,
+            self.queue,
+            schedulers=profiles.keys(),
+            on_pod_gone=reporter.forget,
+            on_storage_changed=volumes.storage_changed,
         )
         self.health = Health(ready=self._watches.checks())
         if self._lease is not None:

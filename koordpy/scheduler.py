@@ -22,17 +22,20 @@ from koordpy.cluster.pods import PodRecord
 from koordpy.intake import wake
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError
-from koordpy.kube.lane import Lane
+from koordpy.kube.lane import Call, Lane
 from koordpy.kube.writes import BindOutcome, bind
-from koordpy.plan.answer import Plan, Refusal
+from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profile import Profile
 from koordpy.queue import JobQueue, Ticket
 from koordpy.report import Reporter, ref
+from koordpy.volumebinder import VolumeBinder, VolumesNotBound
 
 # How long planning may keep the loop to itself before watches and binds get a turn.
 _SLICE_S = 0.005
+# Pods that wait for their volumes, which can take minutes, have a lane of their own: no other bind waits for them.
+_VOLUME_WIDTH = 256
 # kube-scheduler's figures.
 _FLUSH_EVERY_S = 30.0
 _FLUSH_OLDER_THAN_S = 300.0
@@ -51,11 +54,14 @@ class Scheduler:
         *,
         profiles: Mapping[str, Profile],
         reporter: Reporter,
+        volumes: VolumeBinder,
         bind_width: int,
     ) -> None:
         self._client, self._cluster, self._queue = client, cluster, queue
         self._profiles, self._reporter = profiles, reporter
         self._binds = Lane(bind_width)
+        self._volumes = volumes
+        self._volume_binds = Lane(_VOLUME_WIDTH)
         self._ready = asyncio.Event()
         queue.on_ready = self._ready.set
 
@@ -63,6 +69,7 @@ class Scheduler:
         """Schedule until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._binds.run())
+            group.create_task(self._volume_binds.run())
             group.create_task(self._reporter.lane.run())
             group.create_task(self._flush_forever())
             await self._schedule_forever()
@@ -70,6 +77,7 @@ class Scheduler:
     def start_over(self) -> None:
         """Before leading again: no assumption and no half-sent bind of an earlier term survives."""
         self._binds.clear()
+        self._volume_binds.clear()
         self._reporter.start_over()
         self._cluster.forget_all()
 
@@ -140,16 +148,31 @@ class Scheduler:
     def _reserve(self, answer: Plan) -> None:
         """Nobody else sees this room as free from here on."""
         for placement in answer.placements:
-            happened = self._cluster.assume(placement.uid, placement.node)
+            happened = self._cluster.assume(placement.uid, placement.node, placement.volumes)
             wake(self._cluster, self._queue, happened)  # somebody may be waiting to run beside it
 
     def _permit(self, answer: Plan, ticket: Ticket) -> None:
         """The whole job is placed, so all of it may be bound."""
         for placement in answer.placements:
             record = self._cluster.pods[placement.uid]
-            self._binds.put(partial(self._bind, record, placement.node, ticket))
+            bind_pod = partial(self._bind, record, placement.node, ticket)
+            if any(placement.volumes):
+                self._volume_binds.put(partial(self._bind_volumes, record, placement, ticket, bind_pod))
+            else:
+                self._binds.put(bind_pod)
 
     # --- binding ---
+
+    async def _bind_volumes(self, pod: PodRecord, placement: Placement, ticket: Ticket, then: Call) -> None:
+        """Volumes first: a pod bound before its volumes would be stuck on its node."""
+        try:
+            await self._volumes.bind(placement.volumes, placement.node)
+        except NotLeading:
+            return
+        except (VolumesNotBound, ApiError) as error:
+            self._bind_failed(pod, ticket, str(error))
+            return
+        self._binds.put(then)
 
     async def _bind(self, pod: PodRecord, node: str, ticket: Ticket) -> None:
         started = time.perf_counter()

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
+from koordpy.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.cluster.picture import Cluster
-from koordpy.intake import NamespaceIntake, NodeIntake, OwnerIntake, PodIntake, ServiceIntake
+from koordpy.intake import NamespaceIntake, NodeIntake, OwnerIntake, PodIntake, ServiceIntake, StorageIntake
 from koordpy.kube.client import Client
 from koordpy.kube.reflector import Reflector, Resource
 from koordpy.queue import JobQueue
@@ -25,6 +34,16 @@ _REPLICA_SETS = Resource("/apis/apps/v1/replicasets", Decoder("ReplicaSet", Repl
 _STATEFUL_SETS = Resource("/apis/apps/v1/statefulsets", Decoder("StatefulSet", ReplicaSet))
 
 
+_CLAIMS = Resource("/api/v1/persistentvolumeclaims", Decoder("PersistentVolumeClaim", PersistentVolumeClaim))
+_VOLUMES = Resource("/api/v1/persistentvolumes", Decoder("PersistentVolume", PersistentVolume))
+_STORAGE = "/apis/storage.k8s.io/v1/"
+_CLASSES = Resource(_STORAGE + "storageclasses", Decoder("StorageClass", StorageClass))
+_CSI_NODES = Resource(_STORAGE + "csinodes", Decoder("CSINode", CSINode))
+_DRIVERS = Resource(_STORAGE + "csidrivers", Decoder("CSIDriver", CSIDriver))
+_CAPACITIES = Resource(_STORAGE + "csistoragecapacities", Decoder("CSIStorageCapacity", CSIStorageCapacity))
+_ATTACHMENTS = Resource(_STORAGE + "volumeattachments", Decoder("VolumeAttachment", VolumeAttachment))
+
+
 class Watches:
     """The reflectors of one process."""
 
@@ -36,6 +55,7 @@ class Watches:
         *,
         schedulers: Collection[str],
         on_pod_gone: Callable[[str], None],
+        on_storage_changed: Callable[[], None],
     ) -> None:
         self.pod_intake = PodIntake(cluster, queue, schedulers, on_gone=on_pod_gone)
         self.pods = Reflector(client, _PODS, self.pod_intake)
@@ -47,6 +67,7 @@ class Watches:
             Reflector(client, _REPLICATION_CONTROLLERS, OwnerIntake("ReplicationController", cluster, reshaped)),
             Reflector(client, _REPLICA_SETS, OwnerIntake("ReplicaSet", cluster, reshaped)),
             Reflector(client, _STATEFUL_SETS, OwnerIntake("StatefulSet", cluster, reshaped)),
+            *_storage(client, cluster, queue, on_storage_changed),
         )
 
     async def run(self) -> None:
@@ -63,6 +84,23 @@ class Watches:
     def checks(self) -> dict[str, Callable[[], str]]:
         """What is wrong with each watch, for `/readyz`."""
         return {f"watch-{reflector.name}": _trouble(reflector) for reflector in (self.pods, *self.others)}
+
+
+def _storage(
+    client: Client, cluster: Cluster, queue: JobQueue, on_change: Callable[[], None]
+) -> Iterator[Reflector[Any]]:
+    storage = cluster.storage
+    tables: tuple[tuple[Resource[Any], dict[str, Any]], ...] = (
+        (_CLAIMS, storage.claims),
+        (_VOLUMES, storage.volumes),
+        (_CLASSES, storage.classes),
+        (_CSI_NODES, storage.csi_nodes),
+        (_DRIVERS, storage.drivers),
+        (_CAPACITIES, storage.capacities),
+        (_ATTACHMENTS, storage.attachments),
+    )
+    for resource, table in tables:
+        yield Reflector(client, resource, StorageIntake(table, cluster, queue, on_change))
 
 
 def _trouble(reflector: Reflector[Any]) -> Callable[[], str]:

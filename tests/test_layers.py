@@ -22,7 +22,7 @@ LAYERS = (
     {"metrics", "logs"},
     {"kube"},
     {"config", "queue"},
-    {"configfile", "intake", "report"},
+    {"configfile", "intake", "report", "volumebinder"},
     {"scheduler", "watches"},
     {"serve"},
     {"process"},

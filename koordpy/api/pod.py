@@ -46,12 +46,42 @@ class ClaimSource(Struct, frozen=True):
     claim_name: str
 
 
+class GCEDisk(Struct, frozen=True):
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class EBSDisk(Struct, frozen=True):
+    volume_id: str = msgspec.field(name="volumeID", default="")
+
+
+class RBDImage(Struct, frozen=True):
+    monitors: tuple[str, ...] = ()
+    pool: str = "rbd"
+    image: str = ""
+    read_only: bool = False
+
+
+class ISCSIDisk(Struct, frozen=True):
+    iqn: str = ""
+    read_only: bool = False
+
+
 class Volume(Struct, frozen=True):
     """Only the sources that decide where a pod can run."""
 
-    name: str
+    name: str = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: Named | None = None  # its claim is called `<pod>-<volume>`
+    gce_persistent_disk: GCEDisk | None = None
+    aws_elastic_block_store: EBSDisk | None = None
+    rbd: RBDImage | None = None
+    iscsi: ISCSIDisk | None = None
+
+    @property
+    def disk(self) -> GCEDisk | EBSDisk | RBDImage | ISCSIDisk | None:
+        """A disk that is attached without a claim, as was done before CSI."""
+        return self.gce_persistent_disk or self.aws_elastic_block_store or self.rbd or self.iscsi
 
 
 class SchedulingGate(Struct, frozen=True):

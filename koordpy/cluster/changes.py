@@ -21,6 +21,7 @@ class Change(enum.Flag):
     POD_LEFT = enum.auto()
     DOMAINS = enum.auto()  # nodes joined or left a topology domain
     SELECTORS = enum.auto()  # namespaces or services select other pods than before
+    STORAGE = enum.auto()  # claims, volumes, classes or drivers
 
 
 ON_ONE_NODE = Change.NODE_ADDED | Change.NODE_GREW | Change.NODE_RELABELLED | Change.NODE_TAINTS | Change.ROOM_FREED

@@ -6,15 +6,17 @@ from koordpy.cluster.census import Census
 from koordpy.cluster.columns import NodeColumns
 from koordpy.cluster.ports import PortTable
 from koordpy.cluster.shapes import Shape, ShapeTable
+from koordpy.cluster.storage import Storage
 
 
 class Occupancy:
-    """Resources, host ports and the census, kept in step."""
+    """Resources, host ports, claims in use and the census, kept in step."""
 
     def __init__(self, nodes: NodeColumns, shapes: ShapeTable) -> None:
         self._nodes = nodes
         self.ports = PortTable()
         self.census = Census(shapes)
+        self.storage = Storage()
 
     def move(self, row: int, shape: Shape, count: int) -> None:
         """`count` pods of a shape appear on a node, or leave it when negative. Moving back restores everything."""
@@ -22,3 +24,5 @@ class Occupancy:
         self.census.move(row, shape, count)
         if shape.traits.ports:
             self.ports.move(row, shape, count)
+        if shape.traits.claims:
+            self.storage.move(row, shape, count)

@@ -26,6 +26,7 @@ from koordpy.cluster.pods import PodRecord, record_of
 from koordpy.cluster.resources import ResourceTable, amount
 from koordpy.cluster.selectors import keys_of
 from koordpy.cluster.shapes import ShapeTable
+from koordpy.cluster.storage import NO_VOLUMES, VolumeChoice
 from koordpy.cluster.workloads import Workloads
 
 
@@ -37,7 +38,7 @@ class Cluster:
         self.nodes = NodeColumns(self.resources)
         self.shapes = ShapeTable(self.resources)
         self.occupancy = Occupancy(self.nodes, self.shapes)
-        self.census, self.ports = self.occupancy.census, self.occupancy.ports
+        self.census, self.ports, self.storage = self.occupancy.census, self.occupancy.ports, self.occupancy.storage
         self.workloads = Workloads()
         self.pods: dict[str, PodRecord] = {}  # by UID
         self.nominated: dict[str, PodRecord] = {}  # by UID: pending pods that were promised a node
@@ -86,6 +87,8 @@ class Cluster:
         self.learn_keys(_selected_by(pod.spec))
         known = self.pods.get(pod.metadata.uid)
         record = self._record(pod)
+        if known is not None:
+            record.volumes = known.volumes
         if known is not None and not record.bound:
             record.node = known.node  # still assumed where we put it; the API server has not heard of it yet
         self.pods[record.uid] = record
@@ -101,6 +104,7 @@ class Cluster:
         record = self.pods.pop(uid, None)
         if record is None:
             return None, NOTHING
+        self._release_volumes(record)
         promised = self.nominated.pop(uid, None)
         if promised is not None and not record.node:
             return record, Happened(Change.ROOM_FREED, promised.nominated_node)
@@ -138,10 +142,13 @@ class Cluster:
 
     # --- what the scheduler assumes ---
 
-    def assume(self, uid: str, node: str) -> Happened:
-        """Reserve: count a pod on a node before the API server has heard of it."""
+    def assume(self, uid: str, node: str, volumes: VolumeChoice = NO_VOLUMES) -> Happened:
+        """Reserve: count a pod on a node, and its volumes as taken, before the API server has heard of it."""
         record = self.pods[uid]
         record.node = node
+        if any(volumes):
+            record.volumes = volumes
+            self.storage.promise(volumes, node)
         self.nominated.pop(uid, None)
         return self._enter(record)
 
@@ -152,6 +159,7 @@ class Cluster:
             return NOTHING
         freed = self._leave(record)
         record.node = ""
+        self._release_volumes(record)
         self._note_nomination(record)
         return freed
 
@@ -170,6 +178,11 @@ class Cluster:
             return record_of(pod, None, defect=str(error))
         self.nodes.fit_resources()
         return record_of(pod, shape)
+
+    def _release_volumes(self, record: PodRecord) -> None:
+        if any(record.volumes):
+            self.storage.release(record.volumes)
+            record.volumes = NO_VOLUMES
 
     def _note_nomination(self, record: PodRecord) -> Happened:
         """Keep who was promised which node; a promise that ends frees room for others."""

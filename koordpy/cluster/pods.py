@@ -8,6 +8,7 @@ from koordpy.api.keys import POD_SCHEDULED
 from koordpy.api.pod import Pod
 from koordpy.api.times import seconds_of_instant
 from koordpy.cluster.shapes import Shape
+from koordpy.cluster.storage import NO_VOLUMES, VolumeChoice
 
 
 class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
@@ -28,6 +29,7 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     node: str = ""
     bound: bool = False
     nominated_node: str = ""
+    volumes: VolumeChoice = NO_VOLUMES  # promised to it while it is assumed
     terminating: bool = False
     gated: bool = False
     defect: str = ""

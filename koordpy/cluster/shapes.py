@@ -11,14 +11,14 @@ their own index, and still have one shape unless somebody selects by index.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from koordpy.api.affinity import NodeAffinity, PodAffinity, Toleration, TopologySpreadConstraint
-from koordpy.api.pod import ContainerPort, Pod, PodSpec
+from koordpy.api.pod import ContainerPort, Pod, PodSpec, Volume
 from koordpy.cluster.arrays import Ints
 from koordpy.cluster.requests import requests_of
 from koordpy.cluster.resources import ResourceTable
@@ -26,6 +26,13 @@ from koordpy.cluster.resources import ResourceTable
 T = TypeVar("T")
 
 _OWNERS_WITH_SELECTORS = ("ReplicaSet", "StatefulSet", "ReplicationController")
+
+
+class ClaimUse(NamedTuple):
+    """A claim that a pod uses: its own, made for it with its name, or one that others may use too."""
+
+    key: str  # namespace/name
+    ephemeral: bool
 
 
 class Traits(msgspec.Struct, frozen=True, gc=False):
@@ -47,7 +54,8 @@ class Traits(msgspec.Struct, frozen=True, gc=False):
     ports: tuple[ContainerPort, ...]  # host ports only
     images: tuple[str, ...]
     resource_claims: bool
-    volumes: bool  # claims of persistent volumes
+    claims: tuple[ClaimUse, ...]
+    disks: tuple[Volume, ...]  # attached without a claim; nameless, since the name is only the pod's own
 
 
 class Shape:
@@ -63,9 +71,9 @@ class Shape:
         self.amounts: Ints = np.array([amount for _, amount in asked], dtype=np.int64)  # [K]
         self.scored: Ints = np.array(traits.scored, dtype=np.int64)  # [2]: cpu, memory, once it is on a node
         self.on_nodes: dict[int, int] = {}  # node row -> pods of this shape counted there
-        self.memo: dict[object, tuple[int, Any]] = {}  # what was derived from it, and at which generation
+        self.memo: dict[object, tuple[object, Any]] = {}  # what was derived from it, and at which generation
 
-    def remember(self, what: object, generation: int, compute: Callable[[], T]) -> T:
+    def remember(self, what: object, generation: object, compute: Callable[[], T]) -> T:
         """What was computed for this shape at this generation; computed now if it was not, or is stale."""
         known = self.memo.get(what)
         if known is None or known[0] != generation:
@@ -83,7 +91,7 @@ class ShapeTable:
         self._pack = msgspec.msgpack.Encoder(order="deterministic").encode
         self.selected_keys: set[str] = set()  # label keys that some selector asks for
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Shape]:
         return iter(list(self._shapes.values()))
 
     def shape_of(self, pod: Pod) -> Shape:
@@ -123,8 +131,18 @@ def _traits(pod: Pod, labels: tuple[tuple[str, str], ...]) -> Traits:
         ports=_host_ports(spec),
         images=tuple(c.image for c in (*spec.init_containers, *spec.containers)),
         resource_claims=bool(spec.resource_claims),
-        volumes=any(v.persistent_volume_claim is not None or v.ephemeral is not None for v in spec.volumes),
+        claims=tuple(_claims(pod)),
+        disks=tuple(msgspec.structs.replace(v, name="") for v in spec.volumes if v.disk is not None),
     )
+
+
+def _claims(pod: Pod) -> Iterator[ClaimUse]:
+    meta = pod.metadata
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield ClaimUse(f"{meta.namespace}/{volume.persistent_volume_claim.claim_name}", ephemeral=False)
+        elif volume.ephemeral is not None:
+            yield ClaimUse(f"{meta.namespace}/{meta.name}-{volume.name}", ephemeral=True)
 
 
 def _host_ports(spec: PodSpec) -> tuple[ContainerPort, ...]:

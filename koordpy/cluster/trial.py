@@ -11,6 +11,7 @@ from typing import Self
 
 from koordpy.cluster.occupancy import Occupancy
 from koordpy.cluster.shapes import Shape
+from koordpy.cluster.storage import VolumeChoice
 
 
 class Trial:
@@ -19,6 +20,7 @@ class Trial:
     def __init__(self, occupancy: Occupancy) -> None:
         self._occupancy = occupancy
         self._log: list[tuple[int, Shape, int]] = []  # row, shape, count
+        self._promises: list[VolumeChoice] = []
 
     def __enter__(self) -> Self:
         return self
@@ -33,6 +35,12 @@ class Trial:
         self._occupancy.move(row, shape, count)
         self._log.append((row, shape, count))
 
+    def promise(self, volumes: VolumeChoice, node: str) -> None:
+        """Try with these volumes taken, until the trial ends."""
+        if any(volumes):
+            self._occupancy.storage.promise(volumes, node)
+            self._promises.append(volumes)
+
     def mark(self) -> int:
         """A point to undo to."""
         return len(self._log)
@@ -42,3 +50,5 @@ class Trial:
         while len(self._log) > mark:
             row, shape, count = self._log.pop()
             self._occupancy.move(row, shape, -count)
+        while not mark and self._promises:
+            self._occupancy.storage.release(self._promises.pop())

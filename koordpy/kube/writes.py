@@ -11,10 +11,11 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from koordpy.api.decode import Decoder
-from koordpy.api.keys import POD_SCHEDULED
+from koordpy.api.keys import BOUND_BY_CONTROLLER, POD_SCHEDULED, SELECTED_NODE
 from koordpy.api.pod import Pod
+from koordpy.api.storage import PersistentVolume, PersistentVolumeClaim
 from koordpy.api.times import instant_of_seconds
-from koordpy.kube.client import STRATEGIC_MERGE_PATCH, Client
+from koordpy.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from koordpy.kube.errors import Conflict, NotFound, Transient
 
 _decode_pod = Decoder("Pod", Pod)
@@ -88,3 +89,37 @@ async def say_unscheduled(client: Client, pod: PodRef, *, version: str, reason: 
     }
     body = {"metadata": {"resourceVersion": version}, "status": {"conditions": [condition]}}
     await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)
+
+
+async def give_volume(client: Client, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+    """Tie a volume to a claim, as the volume controller would; it completes the claim's side.
+
+    Raises Conflict when somebody changed the volume since we looked. Repeating it after a lost answer changes nothing.
+    """
+    meta = claim.metadata
+    body = {
+        "metadata": {
+            "resourceVersion": volume.metadata.resource_version,
+            "annotations": {BOUND_BY_CONTROLLER: "yes"},
+        },
+        "spec": {
+            "claimRef": {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "namespace": meta.namespace,
+                "name": meta.name,
+                "uid": meta.uid,
+                "resourceVersion": meta.resource_version,
+            }
+        },
+    }
+    path = f"/api/v1/persistentvolumes/{quote(volume.metadata.name)}"
+    await client.write("PATCH", path, body, content_type=MERGE_PATCH)
+
+
+async def provision_for(client: Client, claim: PersistentVolumeClaim, node: str) -> None:
+    """Ask the claim's provisioner for a volume that this node can reach; raises Conflict as above."""
+    meta = claim.metadata
+    body = {"metadata": {"resourceVersion": meta.resource_version, "annotations": {SELECTED_NODE: node}}}
+    path = f"/api/v1/namespaces/{quote(meta.namespace)}/persistentvolumeclaims/{quote(meta.name)}"
+    await client.write("PATCH", path, body, content_type=MERGE_PATCH)

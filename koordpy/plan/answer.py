@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from koordpy.api.keys import UNSCHEDULABLE
 from koordpy.cluster.changes import Change
+from koordpy.cluster.storage import NO_VOLUMES, VolumeChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,11 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One member and the node it goes to."""
+    """One member, the node it goes to, and the volumes that its unbound claims get there."""
 
     uid: str
     node: str
+    volumes: VolumeChoice = NO_VOLUMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import msgspec
 
 from koordpy.api.affinity import TopologySpreadConstraint
 from koordpy.api.errors import MalformedValue
+from koordpy.plan.filters.volume_binding import VolumeBinding
 from koordpy.plan.scores.balanced_allocation import BalancedAllocation
 from koordpy.plan.scores.inter_pod_affinity import InterPodAffinity
 from koordpy.plan.scores.node_resources_fit import NodeResourcesFit, least_allocated, most_allocated, ratio
@@ -64,6 +65,23 @@ class _InterPodAffinity(_Strict):
 class _Spread(_Strict):
     default_constraints: list[TopologySpreadConstraint] = []
     defaulting_type: Literal["System", "List"] = "System"
+
+
+class _VolumeBinding(_Strict):
+    bind_timeout_seconds: int = 600
+
+
+def volume_bind_timeout_s(args: Args) -> int:
+    """How long a pod waits for its volumes before it is planned again."""
+    asked = _read(args, _VolumeBinding).bind_timeout_seconds
+    if asked < 0:
+        raise MalformedValue("bindTimeoutSeconds", asked, "is negative")
+    return asked
+
+
+def volume_binding(args: Args) -> VolumeBinding:
+    volume_bind_timeout_s(args)
+    return VolumeBinding()
 
 
 def ignored_resources(args: Args) -> tuple[frozenset[str], frozenset[str]]:

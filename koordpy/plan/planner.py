@@ -7,11 +7,13 @@ from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape
+from koordpy.cluster.storage import NO_VOLUMES
 from koordpy.cluster.trial import Trial
 from koordpy.plan import placement
 from koordpy.plan.answer import Placement, Plan, Refusal, no_node_fits, refused_outright
 from koordpy.plan.job import Job
 from koordpy.plan.profile import Profile
+from koordpy.plan.volumes import choice_at
 
 
 def plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
@@ -39,8 +41,11 @@ def _place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, tria
         return _unreadable(member, str(error))
     if isinstance(row, Refusal):
         return row
+    node = cluster.nodes.names[row]
+    volumes = choice_at(shape, cluster, row) if shape.traits.claims else NO_VOLUMES
     trial.place(row, shape)
-    return Placement(member.uid, cluster.nodes.names[row])
+    trial.promise(volumes, node)
+    return Placement(member.uid, node, volumes)
 
 
 def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profile: Profile) -> int | Refusal:

@@ -18,8 +18,11 @@ from koordpy.plan.filters.node_affinity import NodeAffinity
 from koordpy.plan.filters.node_ports import NodePorts
 from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 from koordpy.plan.filters.node_unschedulable import NodeUnschedulable
+from koordpy.plan.filters.node_volume_limits import NodeVolumeLimits
 from koordpy.plan.filters.pod_topology_spread import PodTopologySpread
 from koordpy.plan.filters.taint_toleration import TaintToleration
+from koordpy.plan.filters.volume_restrictions import VolumeRestrictions
+from koordpy.plan.filters.volume_zone import VolumeZone
 from koordpy.plan.profile import Filter, Score
 from koordpy.plan.scores.image_locality import ImageLocality
 from koordpy.plan.scores.node_affinity import NodeAffinity as NodeAffinityScore
@@ -51,6 +54,10 @@ BUILT_IN = (
         arguments.fit_score,
         takes_args=True,
     ),
+    Plugin("VolumeRestrictions", filter=lambda _: VolumeRestrictions()),
+    Plugin("NodeVolumeLimits", filter=lambda _: NodeVolumeLimits()),
+    Plugin("VolumeBinding", filter=arguments.volume_binding, takes_args=True),
+    Plugin("VolumeZone", filter=lambda _: VolumeZone()),
     Plugin(
         "PodTopologySpread",
         lambda args: PodTopologySpread(arguments.default_spread(args)),
@@ -67,8 +74,7 @@ BUILT_IN = (
 WITHOUT_MEANING = frozenset(
     {
         "SchedulingGates", "PrioritySort", "NodeName", "DefaultPreemption", "DefaultBinder", "DynamicResources",
-        "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "NodeDeclaredFeatures",
-        "GangScheduling", "Coscheduling",
+        "NodeDeclaredFeatures", "GangScheduling", "Coscheduling",
     }
 )  # fmt: skip
 

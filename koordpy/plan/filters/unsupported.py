@@ -13,7 +13,6 @@ from koordpy.plan.answer import Reason
 _RESOURCE_CLAIMS = Reason(
     "koordpy does not support resource claims (DRA) yet", preemption_helps=False, cures=Change.NONE
 )
-_VOLUMES = Reason("koordpy does not support persistent volume claims yet", preemption_helps=False, cures=Change.NONE)
 
 
 class Unsupported:
@@ -23,9 +22,7 @@ class Unsupported:
     static = True
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:  # noqa: ARG002
-        if shape.traits.resource_claims:
-            return _RESOURCE_CLAIMS
-        return _VOLUMES if shape.traits.volumes else None
+        return _RESOURCE_CLAIMS if shape.traits.resource_claims else None
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:  # noqa: ARG002
         return None

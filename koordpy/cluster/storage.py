@@ -1,0 +1,106 @@
+"""Claims and volumes: what the API server says about them, and what the scheduler has promised of them.
+
+Between choosing a volume for a claim and the API server showing them bound, the choice is assumed here, so that no
+other pod gets the same volume. `generation` is raised by every change: what is derived is void from then on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from koordpy.api.keys import BETA_STORAGE_CLASS, BIND_COMPLETED, SELECTED_NODE
+from koordpy.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from koordpy.cluster.shapes import Shape
+
+
+class VolumeChoice(NamedTuple):
+    """For one pod on one node: which volume each unbound claim gets, and which claims are to be provisioned there."""
+
+    static: tuple[tuple[str, str], ...] = ()  # claim key, volume name
+    provisioned: tuple[str, ...] = ()  # claim keys
+
+
+NO_VOLUMES = VolumeChoice()
+
+
+class Storage:
+    """Everything that decides where a pod with volumes can run."""
+
+    def __init__(self) -> None:
+        self.claims: dict[str, PersistentVolumeClaim] = {}  # namespace/name
+        self.volumes: dict[str, PersistentVolume] = {}
+        self.classes: dict[str, StorageClass] = {}
+        self.csi_nodes: dict[str, CSINode] = {}
+        self.drivers: dict[str, CSIDriver] = {}
+        self.capacities: dict[str, CSIStorageCapacity] = {}
+        self.attachments: dict[str, VolumeAttachment] = {}
+        self.users: defaultdict[str, dict[int, int]] = defaultdict(dict)  # claim key -> node row -> pods
+        self._promised_volumes: dict[str, str] = {}  # volume name -> claim key
+        self._promised_nodes: dict[str, str] = {}  # claim key -> node name
+        self.generation = 0
+
+    def changed(self) -> None:
+        """Whatever was derived from claims and volumes is void."""
+        self.generation += 1
+
+    # --- what pods hold ---
+
+    def move(self, row: int, shape: Shape, count: int) -> None:
+        """Pods that use claims came to a node, or left it."""
+        for claim in shape.traits.claims:
+            rows = self.users[claim.key]
+            rows[row] = rows.get(row, 0) + count
+            if not rows[row]:
+                del rows[row]
+        self.generation += 1
+
+    def promise(self, choice: VolumeChoice, node: str) -> None:
+        """Reserve what was chosen for a pod on a node."""
+        self._promised_volumes |= {volume: claim for claim, volume in choice.static}
+        self._promised_nodes |= dict.fromkeys(choice.provisioned, node)
+        self.generation += 1
+
+    def release(self, choice: VolumeChoice) -> None:
+        """Take a promise back."""
+        for _, volume in choice.static:
+            self._promised_volumes.pop(volume, None)
+        for claim in choice.provisioned:
+            self._promised_nodes.pop(claim, None)
+        self.generation += 1
+
+    # --- questions ---
+
+    def is_bound(self, claim: PersistentVolumeClaim) -> bool:
+        """The volume controller has finished with it."""
+        return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
+
+    def class_of(self, claim: PersistentVolumeClaim) -> str:
+        return claim.metadata.annotations.get(BETA_STORAGE_CLASS, claim.spec.storage_class_name)
+
+    def selected_node(self, claim: PersistentVolumeClaim) -> str:
+        """Where the claim is being provisioned, by somebody's word or by our own promise."""
+        return claim.metadata.annotations.get(SELECTED_NODE) or self._promised_nodes.get(claim.metadata.key, "")
+
+    def free_for(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+        """Nobody else has the volume or was promised it."""
+        if self.belongs_to(volume, claim):
+            return True
+        promised = self._promised_volumes.get(volume.metadata.name, claim.metadata.key)
+        return volume.spec.claim_ref is None and promised == claim.metadata.key and volume.status.phase == "Available"
+
+    def belongs_to(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+        """The volume names this claim, by UID if it gives one."""
+        ref = volume.spec.claim_ref
+        meta = claim.metadata
+        return (
+            ref is not None and (ref.namespace, ref.name) == (meta.namespace, meta.name) and ref.uid in ("", meta.uid)
+        )

@@ -1,0 +1,93 @@
+"""NodeVolumeLimits: a node attaches no more volumes of a driver than the driver allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from koordpy.api.storage import PersistentVolumeClaim
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+from koordpy.plan.volumes import claims_of
+
+_REASON = Reason(
+    "node(s) exceed max volume count",
+    preemption_helps=True,
+    cures=Change.STORAGE | Change.NODE_ADDED | Change.ROOM_FREED,
+)
+
+Attached = dict[str, set[str]]  # driver -> volumes
+
+
+class NodeVolumeLimits:
+    """Volumes of pods on the node, volumes attached to it for other reasons, and the new ones, each counted once."""
+
+    name = "NodeVolumeLimits"
+    static = False
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        new = _volumes(claims_of(shape, cluster), cluster) if shape.traits.claims else {}
+        limits = _limits(cluster, new)
+        if not limits:
+            return None
+        mask = np.ones(cluster.nodes.capacity, dtype=np.bool_)
+        attached = _attached(cluster, limits)
+        for row, allowed in limits.items():
+            here = attached.get(row, {})
+            mask[row] = all(
+                len(here.get(driver, set()) | new[driver])
+                <= allowed.get(driver, len(new[driver] | here.get(driver, set())))
+                for driver in new
+            )
+        return mask
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002
+        yield _REASON, refused
+
+
+def _limits(cluster: Cluster, new: Attached) -> dict[int, dict[str, int]]:
+    """By node row: how many volumes of each of the drivers; only nodes that limit one of them."""
+    limits: dict[int, dict[str, int]] = {}
+    for name, csi_node in cluster.storage.csi_nodes.items() if new else ():
+        row = cluster.nodes.row_of(name)
+        if row is not None:
+            counts = {d.name: d.allocatable.count for d in csi_node.spec.drivers if d.allocatable is not None}
+            relevant = {driver: count for driver, count in counts.items() if count is not None and driver in new}
+            if relevant:
+                limits[row] = relevant
+    return limits
+
+
+def _attached(cluster: Cluster, rows: Iterable[int]) -> dict[int, Attached]:
+    """By node row: the volumes in use, by the pods there or by attachments that outlive their pods."""
+    wanted = set(rows)
+    attached: dict[int, Attached] = {row: {} for row in wanted}
+    for key, users in cluster.storage.users.items():
+        claim = cluster.storage.claims.get(key)
+        if claim is not None and not wanted.isdisjoint(users):
+            for driver, volumes in _volumes([claim], cluster).items():
+                for row in wanted & users.keys():
+                    attached[row].setdefault(driver, set()).update(volumes)
+    for attachment in cluster.storage.attachments.values():
+        at = cluster.nodes.row_of(attachment.spec.node_name)
+        volume = cluster.storage.volumes.get(attachment.spec.source.persistent_volume_name)
+        if at in wanted and at is not None and volume is not None and volume.spec.csi is not None:
+            attached[at].setdefault(volume.spec.csi.driver, set()).add(volume.spec.csi.volume_handle)
+    return attached
+
+
+def _volumes(claims: Iterable[PersistentVolumeClaim], cluster: Cluster) -> Attached:
+    """The volumes behind claims, by driver; a claim without one yet will have one of its class's driver."""
+    found: Attached = {}
+    for claim in claims:
+        volume = cluster.storage.volumes.get(claim.spec.volume_name)
+        storage_class = cluster.storage.classes.get(cluster.storage.class_of(claim))
+        if volume is not None and volume.spec.csi is not None:
+            found.setdefault(volume.spec.csi.driver, set()).add(volume.spec.csi.volume_handle)
+        elif volume is None and storage_class is not None:
+            found.setdefault(storage_class.provisioner, set()).add(f"to be made for {claim.metadata.key}")
+    return found

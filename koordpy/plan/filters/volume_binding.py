@@ -1,0 +1,43 @@
+"""VolumeBinding: bound volumes can be reached from the node, and unbound claims can be bound there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+from koordpy.plan.volumes import pod_volumes, problem_with_claims
+
+_CURES = Change.STORAGE | Change.NODE_ADDED | Change.NODE_RELABELLED
+_NODE_CONFLICT = Reason("node(s) didn't match PersistentVolume's node affinity", preemption_helps=False, cures=_CURES)
+_BIND_CONFLICT = Reason(
+    "node(s) didn't find available persistent volumes to bind", preemption_helps=False, cures=_CURES
+)
+_NO_SPACE = Reason("node(s) did not have enough free storage", preemption_helps=False, cures=_CURES)
+_NO_VOLUME = Reason(
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", preemption_helps=False, cures=_CURES
+)
+
+
+class VolumeBinding:
+    """What the pod's claims say about nodes."""
+
+    name = "VolumeBinding"
+    static = False
+
+    def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
+        problem = problem_with_claims(shape, cluster) if shape.traits.claims else ""
+        return Reason(problem, preemption_helps=False, cures=Change.STORAGE) if problem else None
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        return pod_volumes(shape, cluster).passes if shape.traits.claims else None
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
+        volumes = pod_volumes(shape, cluster)
+        yield _NODE_CONFLICT, refused & ~volumes.reachable
+        yield _BIND_CONFLICT, refused & ~volumes.satisfiable
+        yield _NO_SPACE, refused & ~volumes.enough_space
+        yield _NO_VOLUME, refused & ~volumes.present

@@ -1,0 +1,72 @@
+"""VolumeRestrictions: a ReadWriteOncePod claim has one pod at a time, and old-style disks are not shared at will."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from koordpy.api.pod import GCEDisk, ISCSIDisk, RBDImage, Volume
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+from koordpy.plan.volumes import claims_of
+
+_IN_USE = Reason(
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
+    preemption_helps=True,
+    cures=Change.POD_LEFT | Change.STORAGE,
+)
+_DISK = Reason("node(s) had no available disk", preemption_helps=True, cures=Change.NODE_ADDED | Change.ROOM_FREED)
+
+
+class VolumeRestrictions:
+    """Old-style disks collide on a node; a ReadWriteOncePod claim is in use anywhere or free everywhere."""
+
+    name = "VolumeRestrictions"
+    static = False
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        if not shape.traits.claims and not shape.traits.disks:
+            return None
+        mask = _disks_free(shape, cluster)
+        if _claim_in_use(shape, cluster):
+            mask[:] = False
+        return mask
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
+        free = _disks_free(shape, cluster)
+        yield _DISK, refused & ~free
+        yield _IN_USE, refused & free
+
+
+def _claim_in_use(shape: Shape, cluster: Cluster) -> bool:
+    alone = [c.metadata.key for c in claims_of(shape, cluster) if "ReadWriteOncePod" in c.spec.access_modes]
+    return any(cluster.storage.users.get(key) for key in alone)
+
+
+def _disks_free(shape: Shape, cluster: Cluster) -> Bools:
+    """`[N]`: nodes without a pod that uses one of the same disks in a way that excludes sharing."""
+    free = np.ones(cluster.nodes.capacity, dtype=np.bool_)
+    for other in cluster.shapes if shape.traits.disks else ():
+        if other.on_nodes and any(_collide(a, b) for a in shape.traits.disks for b in other.traits.disks):
+            free[list(other.on_nodes)] = False
+    return free
+
+
+def _collide(mine: Volume, theirs: Volume) -> bool:
+    if mine.aws_elastic_block_store is not None and theirs.aws_elastic_block_store is not None:
+        return mine.aws_elastic_block_store == theirs.aws_elastic_block_store
+    a, b = mine.disk, theirs.disk
+    match a, b:
+        case GCEDisk(), GCEDisk():
+            same = a.pd_name == b.pd_name
+        case ISCSIDisk(), ISCSIDisk():
+            same = a.iqn == b.iqn
+        case RBDImage(), RBDImage():
+            same = (a.pool, a.image) == (b.pool, b.image) and not set(a.monitors).isdisjoint(b.monitors)
+        case _:
+            return False
+    return same and not (a.read_only and b.read_only)

@@ -1,0 +1,62 @@
+"""VolumeZone: a bound volume that is labelled with a zone or region is used from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from koordpy.api.keys import BETA_REGION, BETA_ZONE, REGION, ZONE
+from koordpy.cluster.arrays import Bools
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.answer import Reason
+from koordpy.plan.volumes import claims_of
+
+_TODAY = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
+_REASON = Reason(
+    "node(s) had no available volume zone",
+    preemption_helps=False,
+    cures=Change.STORAGE | Change.NODE_ADDED | Change.NODE_RELABELLED,
+)
+
+
+class VolumeZone:
+    """Nodes without any zone or region label are not asked: the cluster has no zones."""
+
+    name = "VolumeZone"
+    static = False
+
+    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        wanted = list(_topologies(shape, cluster)) if shape.traits.claims else []
+        if not wanted:
+            return None
+        labels = cluster.nodes.labels
+        zoned: Bools = np.logical_or.reduce([labels.column(key).codes >= 0 for key in _TODAY])
+        mask = np.ones(cluster.nodes.capacity, dtype=np.bool_)
+        for key, values in wanted:
+            mask &= _labelled(cluster, key, values)
+        return mask | ~zoned
+
+    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002
+        yield _REASON, refused
+
+
+def _topologies(shape: Shape, cluster: Cluster) -> Iterable[tuple[str, frozenset[str]]]:
+    """The zones and regions of the pod's bound volumes; a volume can have several, joined by `__`."""
+    for claim in claims_of(shape, cluster):
+        volume = cluster.storage.volumes.get(claim.spec.volume_name)
+        if volume is not None:
+            for key in _TODAY:
+                if key in volume.metadata.labels:
+                    yield key, frozenset(volume.metadata.labels[key].split("__"))
+
+
+def _labelled(cluster: Cluster, key: str, values: frozenset[str]) -> Bools:
+    """`[N]`: nodes with one of the values under the key, or, if they lack it, under its name of today."""
+    own = cluster.nodes.labels.column(key)
+    today = cluster.nodes.labels.column(_TODAY[key])
+    by_own = np.isin(own.codes, [own.code_of(value) for value in values])
+    by_today = np.isin(today.codes, [today.code_of(value) for value in values])
+    return np.where(own.codes >= 0, by_own, by_today)
