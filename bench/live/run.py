@@ -41,8 +41,8 @@ class Run:
     created: dict[str, float] = field(repr=False)  # pod -> when it was made
     bound: dict[str, float] = field(repr=False)  # pod -> when it was seen bound
     cpu_s: float
-    control_plane_cpu_s: float
     peak_mb: float
+    control_plane_cpu_s: float
     writes: Counter[str]
     problems: list[str]
 
@@ -67,7 +67,7 @@ async def run(control_plane: ControlPlane, namespace: str, workload: Workload, s
                     created |= await _stream(client, list(pods), workload.per_second)
                 await _bound(observer, process, workload.must_bind)
                 after = await _quiet(client)
-                used = cpu_seconds([process.pid]), peak_mb(process.pid)
+                used = cpu_seconds([process.pid]), peak_mb(process.pid), cpu_seconds(control_plane.pids) - before[1]
             finally:
                 process.signal(signal.SIGTERM)
                 process.wait_stopped(STOP_SECONDS)
@@ -77,8 +77,8 @@ async def run(control_plane: ControlPlane, namespace: str, workload: Workload, s
             created=created,
             bound=observer.bound,
             cpu_s=used[0],
-            control_plane_cpu_s=cpu_seconds(control_plane.pids) - before[1],
             peak_mb=used[1],
+            control_plane_cpu_s=used[2],
             writes=after.writes - before[0],
             problems=await problems(client, workload),
         )
