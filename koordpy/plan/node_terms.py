@@ -13,7 +13,8 @@ from koordpy.cluster.columns import NodeColumns
 from koordpy.cluster.labels import LabelColumn
 from koordpy.cluster.shapes import Shape
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_DIGITS = re.compile(r"[0-9]{1,63}")  # as long as a label may be
+_MOST = 2**63 - 1
 _NAME_FIELD = "metadata.name"
 
 
@@ -86,13 +87,19 @@ def _requirement_mask(requirement: NodeSelectorRequirement, column: LabelColumn)
 
 def _compared(requirement: NodeSelectorRequirement, column: LabelColumn) -> Bools:
     """Numeric comparison; a value that is no integer compares as false, on either side."""
-    bounds = [int(value) for value in requirement.values if _INTEGER.fullmatch(value)]
-    if len(bounds) != 1 or len(requirement.values) != 1:
+    bound = _integer(requirement.values[0]) if len(requirement.values) == 1 else None
+    if bound is None:
         return np.zeros(len(column.codes), dtype=np.bool_)
-    numbers = [int(value) if _INTEGER.fullmatch(value) else None for value in column.values]
+    numbers = [_integer(value) for value in column.values]
     greater = requirement.operator == "Gt"
-    good = [n is not None and (n > bounds[0] if greater else n < bounds[0]) for n in numbers]
+    good = [n is not None and (n > bound if greater else n < bound) for n in numbers]
     return np.array([*good, False])[column.codes]  # code -1, a node without the label, finds the last
+
+
+def _integer(value: str) -> int | None:
+    """An integer that fits 64 bits; without a sign, since no label value may begin with one."""
+    number = int(value) if _DIGITS.fullmatch(value) else None
+    return number if number is not None and number <= _MOST else None
 
 
 def _field_mask(requirement: NodeSelectorRequirement, nodes: NodeColumns) -> Bools:

@@ -1,0 +1,56 @@
+"""Asking one filter or one score about one pod, with answers by node name."""
+
+import numpy as np
+
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.cluster.picture import Cluster
+from koordpy.plan.profile import Filter, Score
+
+
+def cluster_of(*objects: Node | Pod) -> Cluster:
+    """A picture of these nodes, and of these pods where their `node` says."""
+    cluster = Cluster()
+    for each in objects:
+        if isinstance(each, Node):
+            cluster.upsert_node(each)
+        else:
+            cluster.upsert_pod(each)
+    return cluster
+
+
+def reasons(node_filter: Filter, pod: Pod, cluster: Cluster) -> dict[str, list[str]]:
+    """The reasons against each node that the filter refuses; a node that is missing here can take the pod."""
+    shape = cluster.upsert_pod(pod)[0].shape
+    passed = node_filter.passes(shape, cluster)
+    refused = cluster.nodes.live & ~passed if passed is not None else np.zeros_like(cluster.nodes.live)
+    answers: dict[str, list[str]] = {cluster.nodes.names[row]: [] for row in np.flatnonzero(refused)}
+    for reason, nodes in node_filter.explain(shape, cluster, refused):
+        for row in np.flatnonzero(nodes):
+            answers[cluster.nodes.names[row]].append(reason.text)
+    assert all(answers.values()), "refused without a reason"
+    return answers
+
+
+def refused(node_filter: Filter, pod: Pod, cluster: Cluster) -> set[str]:
+    return set(reasons(node_filter, pod, cluster))
+
+
+def preemptible(node_filter: Filter, pod: Pod, cluster: Cluster) -> set[str]:
+    """The nodes on which evicting pods may help."""
+    shape = cluster.upsert_pod(pod)[0].shape
+    passed = node_filter.passes(shape, cluster)
+    helped: set[str] = set()
+    hopeless: set[str] = set()
+    for reason, nodes in node_filter.explain(shape, cluster, cluster.nodes.live & ~passed):
+        names = {cluster.nodes.names[row] for row in np.flatnonzero(nodes)}
+        (helped if reason.preemption_helps else hopeless).update(names)
+    return helped - hopeless
+
+
+def scores(score: Score, pod: Pod, cluster: Cluster) -> dict[str, int]:
+    """Over all nodes, as if all were feasible."""
+    shape = cluster.upsert_pod(pod)[0].shape
+    candidates = np.flatnonzero(cluster.nodes.live)
+    values = score.score(shape, cluster, candidates).tolist()
+    return {cluster.nodes.names[row]: value for row, value in zip(candidates, values, strict=True)}
