@@ -7,7 +7,7 @@ in kube-scheduler but have no meaning here are accepted and listed.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import msgspec
 import yaml
 
 from koordpy.api.errors import MalformedValue
+from koordpy.api.strict import Misread, Strict, read_strictly
 from koordpy.api.times import seconds_of_duration
 from koordpy.config import LeaderElection, Settings
 from koordpy.kube.lease import Timing
@@ -33,16 +34,14 @@ _WITHOUT_MEANING = (
     "delay_cache_until_active",
 )
 
+_WITH_MEANING = ("multi_point", "filter", "score")  # of the extension points
+
 
 class BadConfig(Exception):
     """The file cannot be used; `str()` is one line that names the file, the field and the value."""
 
 
-class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class _LeaderElection(_Strict):
+class _LeaderElection(Strict):
     leader_elect: bool = True
     lease_duration: str = "15s"
     renew_deadline: str = "10s"
@@ -52,7 +51,7 @@ class _LeaderElection(_Strict):
     resource_namespace: str = "kube-system"
 
 
-class _ClientConnection(_Strict):
+class _ClientConnection(Strict):
     kubeconfig: str = ""
     accept_content_types: str = ""
     content_type: str = ""
@@ -60,23 +59,23 @@ class _ClientConnection(_Strict):
     burst: int = 0
 
 
-class _Plugin(_Strict):
+class _Plugin(Strict):
     name: str
     weight: int = 0
 
 
-class _PluginSet(_Strict):
+class _PluginSet(Strict):
     enabled: list[_Plugin] = []
     disabled: list[_Plugin] = []
 
     def chosen(self) -> PluginSet:
         return PluginSet(
             enabled=tuple((plugin.name, plugin.weight) for plugin in self.enabled),
-            disabled=frozenset(plugin.name for plugin in self.disabled),
+            disabled=tuple(plugin.name for plugin in self.disabled),
         )
 
 
-class _Plugins(_Strict):
+class _Plugins(Strict):
     multi_point: _PluginSet = msgspec.field(default_factory=_PluginSet)
     filter: _PluginSet = msgspec.field(default_factory=_PluginSet)
     score: _PluginSet = msgspec.field(default_factory=_PluginSet)
@@ -92,19 +91,19 @@ class _Plugins(_Strict):
     post_bind: _PluginSet | None = None
 
 
-class _PluginConfig(_Strict):
+class _PluginConfig(Strict):
     name: str
     args: dict[str, Any] = {}
 
 
-class _Profile(_Strict):
+class _Profile(Strict):
     scheduler_name: str = "koord-scheduler"
     percentage_of_nodes_to_score: int | None = None
     plugins: _Plugins = msgspec.field(default_factory=_Plugins)
     plugin_config: list[_PluginConfig] = []
 
 
-class _File(_Strict):
+class _File(Strict):
     api_version: str
     kind: str
     leader_election: _LeaderElection = msgspec.field(default_factory=_LeaderElection)
@@ -119,17 +118,32 @@ class _File(_Strict):
     delay_cache_until_active: bool | None = None
 
 
+class _SafeLoader(yaml.SafeLoader):
+    """YAML in which a key stands once; by default the last one would win without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in names:
+                raise Misread(f"{key.value}: stands there twice, again in line {key.start_mark.line + 1}")
+            names.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def read_settings(path: str) -> tuple[Settings, list[str]]:
     """The settings of a file, and the fields in it that are accepted without having a meaning here."""
     try:
-        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        document = yaml.load(text, Loader=_SafeLoader)  # noqa: S506 - as safe as the one it is derived from
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadConfig(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    except Misread as error:
+        raise BadConfig(f"{path}: {error}") from None
     try:
         return _settings(_decode(document))
-    except (MalformedValue, BadConfig) as error:
+    except (MalformedValue, Misread, BadConfig) as error:
         raise BadConfig(f"{path}: {error}") from None
 
 
@@ -139,24 +153,20 @@ def _decode(document: object) -> _File:
     for field, wanted in (("apiVersion", _API_VERSION), ("kind", _KIND)):
         if document.get(field) != wanted:
             raise BadConfig(f"{field}: {document.get(field)!r} is not {wanted!r}")
-    try:
-        return msgspec.convert(document, _File)
-    except msgspec.ValidationError as error:
-        raise BadConfig(_readable(str(error))) from None
+    return read_strictly(document, _File)
 
 
 def _settings(file: _File) -> tuple[Settings, list[str]]:
-    if not 0 <= file.pod_initial_backoff_seconds <= file.pod_max_backoff_seconds:
-        raise MalformedValue(
-            "podMaxBackoffSeconds",
-            file.pod_max_backoff_seconds,
-            "is below podInitialBackoffSeconds, or one is negative",
-        )
+    first, most = file.pod_initial_backoff_seconds, file.pod_max_backoff_seconds
+    if first <= 0:
+        raise MalformedValue("podInitialBackoffSeconds", first, "is not positive")
+    if most < first:
+        raise MalformedValue("podMaxBackoffSeconds", most, f"is below podInitialBackoffSeconds, {first}")
     settings = Settings(
         profiles=_profiles(file.profiles),
         leader_election=_leader_election(file.leader_election),
-        first_backoff_s=file.pod_initial_backoff_seconds,
-        most_backoff_s=file.pod_max_backoff_seconds,
+        first_backoff_s=first,
+        most_backoff_s=most,
         volume_bind_timeout_s=max(_volume_bind_timeout_s(profile) for profile in file.profiles),
         kubeconfig=file.client_connection.kubeconfig or None,
     )
@@ -175,6 +185,10 @@ def _profiles(profiles: list[_Profile]) -> tuple[Profile, ...]:
 
 
 def _profile(number: int, file: _Profile) -> Profile:
+    names = [config.name for config in file.plugin_config]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise MalformedValue(f"profiles[{number}].pluginConfig[{i}].name", name, "stands there twice")
     wishes = Wishes(
         everywhere=file.plugins.multi_point.chosen(),
         filters=file.plugins.filter.chosen(),
@@ -183,8 +197,8 @@ def _profile(number: int, file: _Profile) -> Profile:
     )
     try:
         return build_profile(file.scheduler_name, wishes)
-    except MalformedValue as error:
-        raise MalformedValue(f"profiles[{number}].{error.field}", error.value, error.problem) from None
+    except (MalformedValue, Misread) as error:
+        raise BadConfig(f"profiles[{number}].{error}") from None
 
 
 def _volume_bind_timeout_s(profile: _Profile) -> int:
@@ -201,6 +215,9 @@ def _leader_election(file: _LeaderElection) -> LeaderElection:
             raise MalformedValue(f"leaderElection.{field}", text, "is not positive")
         return value
 
+    for field, name in (("resourceName", file.resource_name), ("resourceNamespace", file.resource_namespace)):
+        if not name:
+            raise MalformedValue(f"leaderElection.{field}", name, "is empty")
     if file.resource_lock != "leases":
         raise MalformedValue(
             "leaderElection.resourceLock", file.resource_lock, "is not 'leases', the only lock there is"
@@ -228,24 +245,23 @@ def _without_meaning(file: _File) -> list[str]:
     for i, profile in enumerate(file.profiles):
         if profile.percentage_of_nodes_to_score is not None:
             fields.append(f"profiles[{i}].percentageOfNodesToScore")
-        points = [n for n in _Plugins.__struct_fields__ if n not in ("multi_point", "filter", "score")]
+        points = [n for n in _Plugins.__struct_fields__ if n not in _WITH_MEANING]
         fields += [f"profiles[{i}].plugins.{_camel(n)}" for n in points if getattr(profile.plugins, n) is not None]
-        fields += [
-            f"profiles[{i}].pluginConfig of {c.name}" for c in profile.plugin_config if c.name in WITHOUT_MEANING
-        ]
+        fields += [f"profiles[{i}].{what}" for what in _plugins_without_meaning(profile)]
     return fields
+
+
+def _plugins_without_meaning(profile: _Profile) -> Iterator[str]:
+    for point in _WITH_MEANING:
+        plugins: _PluginSet = getattr(profile.plugins, point)
+        for plugin in (*plugins.enabled, *plugins.disabled):
+            if plugin.name in WITHOUT_MEANING:
+                yield f"plugins.{_camel(point)}: {plugin.name}"
+    for config in profile.plugin_config:
+        if config.name in WITHOUT_MEANING:
+            yield f"pluginConfig of {config.name}"
 
 
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
-
-
-def _readable(problem: str) -> str:
-    """`Object contains unknown field `x` - at `$.profiles[0]`` becomes `profiles[0].x: unknown field`."""
-    text, _, place = problem.partition(" - at `$")
-    place = place.rstrip("`").lstrip(".")
-    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", text)
-    if unknown:
-        return f"{place}.{unknown[1]}: unknown field".lstrip(".")
-    return f"{place}: {text}" if place else text

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from koordpy.api.affinity import TopologySpreadConstraint
 from koordpy.api.errors import MalformedValue
+from koordpy.api.strict import Strict, read_strictly
 from koordpy.plan.filters.volume_binding import VolumeBinding
 from koordpy.plan.scores.balanced_allocation import BalancedAllocation
 from koordpy.plan.scores.inter_pod_affinity import InterPodAffinity
@@ -19,61 +20,76 @@ from koordpy.plan.scores.resource_weights import CPU_AND_MEMORY, ResourceWeight
 from koordpy.plan.spread import SYSTEM_DEFAULTS, DefaultSpread
 
 Args = Mapping[str, Any]
-T = TypeVar("T")
 
 
-class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    api_version: str = "kubescheduler.config.k8s.io/v1"
-    kind: str = ""
+class _Args(Strict):
+    api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
 
 
-class _Resource(msgspec.Struct, forbid_unknown_fields=True):
+class _Resource(Strict):
     name: str
     weight: int = 1
 
 
-class _Point(msgspec.Struct, forbid_unknown_fields=True):
+class _Point(Strict):
     utilization: int
     score: int
 
 
-class _Ratio(msgspec.Struct, forbid_unknown_fields=True):
+class _Ratio(Strict):
     shape: list[_Point]
 
 
-class _Strategy(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class _Strategy(Strict):
     type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
     resources: list[_Resource] = []
     requested_to_capacity_ratio: _Ratio | None = None
 
 
-class _Fit(_Strict):
+class _Fit(_Args):
+    kind: Literal["NodeResourcesFitArgs"] = "NodeResourcesFitArgs"
     scoring_strategy: _Strategy = msgspec.field(default_factory=_Strategy)
     ignored_resources: list[str] = []
     ignored_resource_groups: list[str] = []
 
 
-class _Balanced(_Strict):
+class _Balanced(_Args):
+    kind: Literal["NodeResourcesBalancedAllocationArgs"] = "NodeResourcesBalancedAllocationArgs"
     resources: list[_Resource] = []
 
 
-class _InterPodAffinity(_Strict):
+class _InterPodAffinity(_Args):
+    kind: Literal["InterPodAffinityArgs"] = "InterPodAffinityArgs"
     hard_pod_affinity_weight: int = 1
     ignore_preferred_terms_of_existing_pods: bool = False
 
 
-class _Spread(_Strict):
-    default_constraints: list[TopologySpreadConstraint] = []
+class _Constraint(Strict):
+    """As a pod has it, but for the selector, which is derived from the pod's services and owner."""
+
+    max_skew: Annotated[int, msgspec.Meta(ge=1)]
+    topology_key: Annotated[str, msgspec.Meta(min_length=1)]
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    min_domains: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    node_affinity_policy: Literal["Honor", "Ignore"] | None = None
+    node_taints_policy: Literal["Honor", "Ignore"] | None = None
+    label_selector: Any = None
+
+
+class _Spread(_Args):
+    kind: Literal["PodTopologySpreadArgs"] = "PodTopologySpreadArgs"
+    default_constraints: list[_Constraint] = []
     defaulting_type: Literal["System", "List"] = "System"
 
 
-class _VolumeBinding(_Strict):
+class _VolumeBinding(_Args):
+    kind: Literal["VolumeBindingArgs"] = "VolumeBindingArgs"
     bind_timeout_seconds: int = 600
 
 
 def volume_bind_timeout_s(args: Args) -> int:
     """How long a pod waits for its volumes before it is planned again."""
-    asked = _read(args, _VolumeBinding).bind_timeout_seconds
+    asked = read_strictly(args, _VolumeBinding).bind_timeout_seconds
     if asked < 0:
         raise MalformedValue("bindTimeoutSeconds", asked, "is negative")
     return asked
@@ -86,25 +102,36 @@ def volume_binding(args: Args) -> VolumeBinding:
 
 def ignored_resources(args: Args) -> tuple[frozenset[str], frozenset[str]]:
     """Names and groups of extended resources that NodeResourcesFit leaves to others."""
-    fit = _read(args, _Fit)
+    fit = read_strictly(args, _Fit)
     return frozenset(fit.ignored_resources), frozenset(fit.ignored_resource_groups)
 
 
 def fit_score(args: Args) -> NodeResourcesFit:
-    asked = _read(args, _Fit).scoring_strategy
+    asked = read_strictly(args, _Fit).scoring_strategy
     resources = _weights(asked.resources)
     if asked.type == "RequestedToCapacityRatio":
         points = asked.requested_to_capacity_ratio.shape if asked.requested_to_capacity_ratio else []
         return NodeResourcesFit(ratio(_curve(points)), resources, is_ratio=True)
+    if asked.requested_to_capacity_ratio is not None:
+        raise MalformedValue(
+            "scoringStrategy.type", asked.type, "has no use for requestedToCapacityRatio; say RequestedToCapacityRatio"
+        )
     return NodeResourcesFit(most_allocated if asked.type == "MostAllocated" else least_allocated, resources)
 
 
 def balanced_score(args: Args) -> BalancedAllocation:
-    return BalancedAllocation(tuple(r.name for r in _weights(_read(args, _Balanced).resources)))
+    asked = read_strictly(args, _Balanced).resources
+    names = [resource.name for resource in asked]
+    for i, resource in enumerate(asked):
+        if resource.weight != 1:
+            raise MalformedValue(f"resources[{i}].weight", resource.weight, "is not 1: balance knows no weights")
+        if resource.name in names[:i]:
+            raise MalformedValue(f"resources[{i}].name", resource.name, "stands there twice")
+    return BalancedAllocation(tuple(names)) if names else BalancedAllocation()
 
 
 def affinity_score(args: Args) -> InterPodAffinity:
-    asked = _read(args, _InterPodAffinity)
+    asked = read_strictly(args, _InterPodAffinity)
     if not 0 <= asked.hard_pod_affinity_weight <= 100:
         raise MalformedValue("hardPodAffinityWeight", asked.hard_pod_affinity_weight, "is not between 0 and 100")
     return InterPodAffinity(asked.hard_pod_affinity_weight, ignore_others=asked.ignore_preferred_terms_of_existing_pods)
@@ -112,7 +139,7 @@ def affinity_score(args: Args) -> InterPodAffinity:
 
 def default_spread(args: Args) -> DefaultSpread:
     """What is asked of pods that ask for no spread themselves."""
-    asked = _read(args, _Spread)
+    asked = read_strictly(args, _Spread)
     if asked.defaulting_type == "System":
         if asked.default_constraints:
             raise MalformedValue("defaultConstraints", "…", "can only be given with defaultingType: List")
@@ -120,21 +147,24 @@ def default_spread(args: Args) -> DefaultSpread:
     for i, constraint in enumerate(asked.default_constraints):
         if constraint.label_selector is not None:
             raise MalformedValue(f"defaultConstraints[{i}].labelSelector", "…", "must not be given: it is derived")
-    return DefaultSpread(tuple(asked.default_constraints), is_system=False)
+        earlier = asked.default_constraints[:i]
+        if any(
+            (c.topology_key, c.when_unsatisfiable) == (constraint.topology_key, constraint.when_unsatisfiable)
+            for c in earlier
+        ):
+            raise MalformedValue(f"defaultConstraints[{i}].topologyKey", constraint.topology_key, "stands there twice")
+    constraints = msgspec.convert(asked.default_constraints, tuple[TopologySpreadConstraint, ...], from_attributes=True)
+    return DefaultSpread(constraints, is_system=False)
 
 
 def spread_score(args: Args) -> PodTopologySpread:
     return PodTopologySpread(default_spread(args))
 
 
-def _read(args: Args, struct: type[T]) -> T:
-    return msgspec.convert(dict(args), struct)
-
-
 def _weights(resources: list[_Resource]) -> tuple[ResourceWeight, ...]:
     for i, resource in enumerate(resources):
         if not 1 <= resource.weight <= 100:
-            raise MalformedValue(f"resources[{i}].weight", resource.weight, "is not between 1 and 100")
+            raise MalformedValue(f"scoringStrategy.resources[{i}].weight", resource.weight, "is not between 1 and 100")
     return tuple(ResourceWeight(r.name, r.weight) for r in resources) or CPU_AND_MEMORY
 
 
@@ -143,7 +173,7 @@ def _curve(points: list[_Point]) -> tuple[tuple[int, int], ...]:
     rising = all(left[0] < right[0] for left, right in pairwise(curve))
     if not curve or not rising or any(not (0 <= u <= 100 and 0 <= s <= 10) for u, s in curve):
         raise MalformedValue(
-            "requestedToCapacityRatio.shape",
+            "scoringStrategy.requestedToCapacityRatio.shape",
             str(list(curve)),
             "needs points with rising utilization from 0 to 100 and scores from 0 to 10",
         )

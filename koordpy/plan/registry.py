@@ -7,11 +7,14 @@ Score. They are off until a profile enables them by name.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from koordpy.api.errors import MalformedValue
 from koordpy.plan import arguments
 from koordpy.plan.filters.inter_pod_affinity import InterPodAffinity
 from koordpy.plan.filters.node_affinity import NodeAffinity
@@ -80,15 +83,23 @@ WITHOUT_MEANING = frozenset(
 
 
 def third_party() -> tuple[Plugin, ...]:
-    """What other installed packages offer."""
-    filters = {point.name: point for point in entry_points(group="koordpy.filters")}
-    scores = {point.name: point for point in entry_points(group="koordpy.scores")}
+    """What other installed packages offer. Nothing of it is imported before a profile enables it."""
+    filters, scores = _offers("koordpy.filters"), _offers("koordpy.scores")
     return tuple(
-        Plugin(
-            name,
-            filter=filters[name].load() if name in filters else None,
-            score=scores[name].load() if name in scores else None,
-            takes_args=True,
-        )
+        Plugin(name, filters.get(name), scores.get(name), takes_args=True)
         for name in sorted(filters.keys() | scores.keys())
     )
+
+
+def _offers(group: str) -> dict[str, Callable[[Args], Any]]:
+    by_name: defaultdict[str, list[EntryPoint]] = defaultdict(list)
+    for point in entry_points(group=group):
+        by_name[point.name].append(point)
+    return {name: partial(_make, points) for name, points in by_name.items()}
+
+
+def _make(points: list[EntryPoint], args: Args) -> Any:
+    if len(points) > 1:
+        packages = sorted(point.dist.name if point.dist is not None else "?" for point in points)
+        raise MalformedValue("entry point", points[0].name, f"is offered by {' and by '.join(packages)}; remove one")
+    return points[0].load()(args)
