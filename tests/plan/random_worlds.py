@@ -244,11 +244,11 @@ def incoming_pod(draw: st.DrawFn, name: str = "incoming") -> Json:
 def surroundings(draw: st.DrawFn) -> World:
     """Namespaces, services and owners, without nodes and pods."""
     world = World(namespaces={name: draw(NAMESPACE_LABELS) for name in NAMESPACES})
-    for i, where in enumerate(draw(some(NAMESPACES, 3))):
-        world.services[where, f"s{i}"] = draw(st.sampled_from([{"app": "web"}, {"tier": "front"}, {"index": "1"}, {}]))
+    for i, chosen in enumerate(draw(some([{"app": "web"}, {"tier": "front"}, {"index": "1"}, {}], 2))):
+        world.services[draw(st.sampled_from(["default", *NAMESPACES])), f"s{i}"] = chosen
+    owners = [selector(app="web"), selector(app="db"), selector(requirement("tier", "Exists")), selector()]
     for kind in draw(some(_KINDS, 2)):
-        owner = draw(st.sampled_from([selector(app="web"), selector(requirement("tier", "Exists")), selector()]))
-        world.owners[kind, "default", "owner"] = owner
+        world.owners[kind, "default", "owner"] = draw(st.sampled_from(owners))
     return world
 
 

@@ -45,8 +45,11 @@ def _crowd(constraint: Constraint, eligible: Bools, scored: Bools) -> Ints:
     else:
         counted = eligible if constraint.included is None else eligible & constraint.included
         pods = at_nodes(constraint.column, per_domain(constraint.column, constraint.counts, among=counted))
-        # Scored nodes without the label form a domain of their own there; only the defaults let them in.
-        size = int(np.count_nonzero(domains_among(constraint, scored))) + bool((scored & ~labelled).any())
+        # Nodes without the label, whom only the defaults let in, are in one domain with those whose label is empty.
+        empty = constraint.column.codes == constraint.column.code_of("")
+        pods = pods + empty * int(constraint.counts[counted & ~labelled].sum())
+        size = int(np.count_nonzero(domains_among(constraint, scored & ~empty)))
+        size += bool((scored & (empty | ~labelled)).any())
     weighted = pods * math.log(size + 2) + (constraint.max_skew - 1)
     return np.where(labelled, weighted, 0.0)
 
