@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 
 import structlog
@@ -36,6 +37,8 @@ from koordpy.volumebinder import VolumeBinder, VolumesNotBound
 _SLICE_S = 0.005
 # Pods that wait for their volumes, which can take minutes, have a lane of their own: no other bind waits for them.
 _VOLUME_WIDTH = 256
+# A pod's default grace period is 30 s, and the lease must be released within it.
+_FINISH_S = 5.0
 # kube-scheduler's figures.
 _FLUSH_EVERY_S = 30.0
 _FLUSH_OLDER_THAN_S = 300.0
@@ -72,7 +75,18 @@ class Scheduler:
             group.create_task(self._volume_binds.run())
             group.create_task(self._reporter.lane.run())
             group.create_task(self._flush_forever())
-            await self._schedule_forever()
+            try:
+                await self._schedule_forever()
+            except asyncio.CancelledError:
+                await self._finish()
+                raise
+
+    async def _finish(self) -> None:
+        """Stopping: let what is under way arrive, and what was decided be told. Without the lease nothing is sent."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FINISH_S):
+                await self._binds.drained()
+                await self._reporter.lane.drained()
 
     def start_over(self) -> None:
         """Before leading again: no assumption and no half-sent bind of an earlier term survives."""
@@ -88,7 +102,7 @@ class Scheduler:
             if ticket is None:
                 await self._rest()
             else:
-                self.schedule_one(ticket)
+                self._attempt(ticket)
             if time.monotonic() >= slice_end:
                 await asyncio.sleep(0)
                 slice_end = time.monotonic() + _SLICE_S
@@ -109,6 +123,15 @@ class Scheduler:
             pass
 
     # --- one attempt ---
+
+    def _attempt(self, ticket: Ticket) -> None:
+        """A mistake of ours in planning one job must not cost all others their scheduler."""
+        try:
+            self.schedule_one(ticket)
+        except Exception:
+            log.exception("planning_failed", job=ticket.name, hint="please report this; tried again after a back-off")
+            metrics.ATTEMPTS.labels("error", "").inc()
+            self._queue.retry(ticket)
 
     def schedule_one(self, ticket: Ticket) -> None:
         """One job, from the head of the queue to its binds under way, or back to sleep with a reason."""

@@ -30,6 +30,11 @@ class Lane:
         """Forget what was not begun, as when leadership was lost."""
         while not self._calls.empty():
             self._calls.get_nowait()
+            self._calls.task_done()
+
+    async def drained(self) -> None:
+        """Return when everything that was put in has been carried out."""
+        await self._calls.join()
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -39,4 +44,7 @@ class Lane:
     async def _work(self) -> None:
         while True:
             call = await self._calls.get()
-            await call()
+            try:
+                await call()
+            finally:
+                self._calls.task_done()
