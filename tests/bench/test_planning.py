@@ -1,0 +1,73 @@
+"""The planning benches on tiny sizes: that they measure what they say. How fast it is, no test asks."""
+
+import pytest
+
+from bench.figures import BenchError, Figure
+from bench.planning import latency, memory, wakeups
+from bench.planning.report import report
+from bench.planning.suite import Sizes, run
+
+TINY = Sizes(
+    plain_nodes=(20, 40),
+    attempts=10,
+    neighbour_nodes=120,
+    neighbour_pods=300,
+    loaded_nodes=5,
+    loaded_pods=1_100,
+    parked=30,
+    full_nodes=5,
+    events=2,
+)
+
+
+def test_every_planning_bench_runs_and_has_figures_of_its_own():
+    figures = run(TINY, say=lambda _: None)
+    names = [figure.name for figure in figures]
+    assert len(set(names)) == len(names)
+    assert all(figure.value > 0 for figure in figures if not figure.name.endswith("attempts"))
+
+
+def test_every_attempt_is_a_sample():
+    assert [len(figure.samples) for figure in latency.plain(20, attempts=10)] == [10, 10]
+
+
+def test_planning_figures_carry_their_targets():
+    figures = [*latency.plain(20, 1), *latency.neighbours(120, 300, 1), memory.figures(5, 10)[0]]
+    assert [figure.target for figure in figures] == [0.5, 0.5, 2.0, 2.0, 400]
+
+
+def test_a_bench_whose_pods_do_not_fit_is_an_error_and_no_figure():
+    with pytest.raises(BenchError, match="was refused: 0/4 nodes are available"):
+        latency.neighbours(nodes=4, pods=0, attempts=50)
+
+
+def test_memory_is_measured_with_everything_loaded():
+    loaded = memory.load(nodes=5, pods=1_100)
+    assert loaded.rss_mb >= loaded.empty_mb > 10
+    assert 1_500 < loaded.bytes_per_pod < 3_000
+
+
+@pytest.mark.parametrize("shapes", [1, 30])
+def test_room_for_nobody_wakes_nobody(shapes: int):
+    full = wakeups.FullCluster(nodes=5)
+    full.park(30, shapes, wakeups.TOO_MUCH_M)
+    assert [attempts for _, attempts in full.events(3)] == [0, 0, 0]
+
+
+def test_room_for_one_wakes_one_of_a_shape_and_the_next_when_that_one_is_placed():
+    full = wakeups.FullCluster(nodes=5)
+    full.park(30, 1, wakeups.FITS_ONE_M)
+    assert [attempts for _, attempts in full.events(3)] == [2, 2, 2]
+
+
+def test_parking_pods_that_find_room_is_an_error():
+    full = wakeups.FullCluster(nodes=5)
+    list(full.events(1))
+    with pytest.raises(BenchError, match="29 of 30 pods are parked"):
+        full.park(30, 1, wakeups.FITS_ONE_M)
+
+
+def test_the_report_shows_targets_and_the_last_run():
+    figure = Figure("plan", "ms", (1.0,), target=0.5)
+    row = report([figure], {"plan": ("2026-01-01", Figure("plan", "ms", (4.0,)))}).splitlines()[-1]
+    assert [cell.strip() for cell in row.strip("| ").split("|")] == ["plan", "1 ms", "0.50", "2.00x", "4", "0.25x"]
