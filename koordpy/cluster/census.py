@@ -17,12 +17,15 @@ import msgspec
 import numpy as np
 
 from koordpy.api.affinity import PodAffinityTerm
+from koordpy.api.errors import MalformedValue
 from koordpy.cluster.arrays import Ints
 from koordpy.cluster.selectors import compile_selector
 from koordpy.cluster.shapes import Shape, ShapeTable
 
 # Selectors kept at once. One count of 5,000 nodes is 40 kB; past this many the ones not asked for longest go.
 _MOST_TALLIES = 1024
+# Terms kept at once, as long as pods do not really carry more: a term that names its job is carried by nobody soon.
+_ENOUGH_TERMS = 1024
 
 _pack = msgspec.msgpack.Encoder(order="deterministic").encode
 
@@ -74,8 +77,9 @@ class Census:
         self._order: list[Tally] = []
         self._terms: dict[Hashable, Term] = {}
         self._term_order: list[Term] = []
+        self._most_terms = _ENOUGH_TERMS
         self._questions = 0
-        self._epoch = 0  # raised when answers about shapes are void: tallies dropped, or namespaces relabelled
+        self._epoch = 0  # raised when answers about shapes are void: tallies or terms dropped, namespaces relabelled
         self.namespace_labels: dict[str, dict[str, str]] = {}
 
     # --- questions ---
@@ -108,10 +112,18 @@ class Census:
         """Whether a pod of this shape matches all of its own terms."""
         return self._about(shape.traits.namespace, terms)(shape)
 
+    def check_terms(self, shape: Shape) -> None:
+        """Raises MalformedValue if a pod of this shape says something about other pods that cannot be read."""
+        namespace = shape.traits.namespace
+        spoken = [term for _, _, term in _spoken_terms(shape)]
+        shape.remember("terms are readable", 0, lambda: [self._about(namespace, (term,)) for term in spoken])
+
     # --- changes ---
 
     def move(self, row: int, shape: Shape, count: int) -> None:
         """`count` pods of a shape appeared on a node; negative when they left."""
+        if len(self._terms) > self._most_terms:
+            self._drop_idle_terms()
         here = shape.on_nodes.get(row, 0) + count
         if here:
             shape.on_nodes[row] = here
@@ -152,28 +164,20 @@ class Census:
         return checked.found
 
     def _carried(self, shape: Shape) -> list[Term]:
-        return shape.remember("carries", 0, lambda: list(self._terms_of(shape)))
-
-    def _terms_of(self, shape: Shape) -> Iterator[Term]:
-        traits = shape.traits
-        if traits.pod_affinity is not None:
-            for required in traits.pod_affinity.required:
-                yield self._term(Kind.REQUIRED_AFFINITY, 0, required, traits.namespace)
-            for preferred in traits.pod_affinity.preferred:
-                yield self._term(Kind.PREFERRED, preferred.weight, preferred.pod_affinity_term, traits.namespace)
-        if traits.pod_anti_affinity is not None:
-            for required in traits.pod_anti_affinity.required:
-                yield self._term(Kind.REQUIRED_ANTI_AFFINITY, 0, required, traits.namespace)
-            for preferred in traits.pod_anti_affinity.preferred:
-                yield self._term(Kind.PREFERRED, -preferred.weight, preferred.pod_affinity_term, traits.namespace)
+        spoken = _spoken_terms(shape)
+        namespace = shape.traits.namespace
+        return shape.remember("carries", self._epoch, lambda: [self._term(*each, namespace) for each in spoken])
 
     def _term(self, kind: Kind, weight: int, term: PodAffinityTerm, namespace: str) -> Term:
         key = (kind, weight, namespace, _pack(term))
         known = self._terms.get(key)
         if known is None:
+            try:
+                matches = self._about(namespace, (term,))
+            except MalformedValue:
+                matches = _nobody  # somebody else placed this pod; what it says in vain must not stop the counting
             counts = np.zeros(self._capacity, dtype=np.int64)
-            known = Term(kind, term.topology_key, weight, self._about(namespace, (term,)), counts)
-            self._terms[key] = known
+            known = self._terms[key] = Term(kind, term.topology_key, weight, matches, counts)
             self._term_order.append(known)
         return known
 
@@ -206,3 +210,25 @@ class Census:
         self._tallies = dict(keep)
         self._order = [tally for _, tally in keep]
         self._epoch += 1
+
+    def _drop_idle_terms(self) -> None:
+        """Forget the terms that no pod on a node carries; one that comes back starts at zero, which is where it was."""
+        self._terms = {key: term for key, term in self._terms.items() if term.counts.any()}
+        self._term_order = list(self._terms.values())
+        self._most_terms = max(_ENOUGH_TERMS, 2 * len(self._terms))
+        self._epoch += 1
+
+
+def _spoken_terms(shape: Shape) -> Iterator[tuple[Kind, int, PodAffinityTerm]]:
+    """What pods of a shape say about other pods: the kind, the weight and the term."""
+    near, apart = shape.traits.pod_affinity, shape.traits.pod_anti_affinity
+    if near is not None:
+        yield from ((Kind.REQUIRED_AFFINITY, 0, required) for required in near.required)
+        yield from ((Kind.PREFERRED, wish.weight, wish.pod_affinity_term) for wish in near.preferred)
+    if apart is not None:
+        yield from ((Kind.REQUIRED_ANTI_AFFINITY, 0, required) for required in apart.required)
+        yield from ((Kind.PREFERRED, -wish.weight, wish.pod_affinity_term) for wish in apart.preferred)
+
+
+def _nobody(_: Shape) -> bool:
+    return False

@@ -41,6 +41,13 @@ def pinned_names(shape: Shape) -> frozenset[str] | None:
     return frozenset(names)
 
 
+def check_preferences(shape: Shape, nodes: NodeColumns) -> None:
+    """Raises MalformedValue if a preferred term cannot be read."""
+    if shape.traits.node_affinity is not None:
+        for preferred in shape.traits.node_affinity.preferred:
+            term_mask(preferred.preference, nodes)
+
+
 def term_mask(term: NodeSelectorTerm, nodes: NodeColumns) -> Bools:
     """`[N]`: nodes that satisfy every requirement of a term; a term without any matches no node."""
     mask: Bools = np.full(nodes.capacity, bool(term.match_expressions or term.match_fields))

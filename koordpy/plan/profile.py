@@ -7,7 +7,7 @@ a score answers with 0 to 100 for each candidate. Both see a shape and the pictu
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from koordpy.cluster.arrays import Bools, Ints
@@ -53,8 +53,14 @@ class Profile:
     scheduler_name: str
     filters: tuple[Filter, ...]
     scores: tuple[tuple[Score, int], ...]
+    prefilters: tuple[PreFilter, ...] = field(init=False)  # those of the filters that are
+
+    def __post_init__(self) -> None:
+        # Asked once and not per plan: a protocol check walks all attributes.
+        prefilters = tuple(each for each in self.filters if isinstance(each, PreFilter))
+        object.__setattr__(self, "prefilters", prefilters)
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
         """The first reason to refuse a pod outright."""
-        reasons = (f.prefilter(shape, cluster) for f in self.filters if isinstance(f, PreFilter))
+        reasons = (each.prefilter(shape, cluster) for each in self.prefilters)
         return next((reason for reason in reasons if reason is not None), None)

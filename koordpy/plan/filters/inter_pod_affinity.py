@@ -35,6 +35,7 @@ class InterPodAffinity:
     static = False
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        cluster.census.check_terms(shape)  # preferences too, or it would depend on the cluster whether a pod is refused
         masks = [mask for _, mask in _rules(shape, cluster) if mask is not None]
         return np.logical_and.reduce(masks) if masks else None
 
