@@ -1,0 +1,96 @@
+"""Two schedulers, one lease: whatever happens to them, one writes at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import pytest
+
+from tests.controlplane.fixtures import Real
+from tests.process.cluster import add_nodes, add_pods, bound, election, events, lease, overcommitted, watching_binds
+from tests.process.scheduler import SchedulerProcess, until
+
+pytestmark = pytest.mark.real
+
+
+async def _writers(real: Real) -> dict[str, int]:
+    """Who recorded how many events; each bind is followed by one of the same process."""
+    found: dict[str, int] = {}
+    for event in await events(real):
+        found[event["reportingInstance"]] = found.get(event["reportingInstance"], 0) + 1
+    return found
+
+
+async def _holder(real: Real) -> str:
+    return (await lease(real)).get("holderIdentity", "")
+
+
+async def test_a_stopped_leader_is_succeeded_and_writes_nothing_more_when_it_goes_on(real: Real, tmp_path) -> None:
+    arguments = ("--kubeconfig", real.kubeconfig(tmp_path), "--config", election(tmp_path, real))
+    await add_nodes(real.client, 40)
+    async with (
+        watching_binds(real.client) as seen,
+        SchedulerProcess(tmp_path, *arguments, elect=True, name="one") as one,
+        SchedulerProcess(tmp_path, *arguments, elect=True, name="two") as two,
+    ):
+        leader, standby = await _who_leads(one, two)
+        first = await _holder(real)
+        await add_pods(real.client, 400, "400m")  # exactly as many as there is room for
+        await leader.until(lambda: sum(map(bool, seen.values())) > 50, every=0.01)
+        leader.signal(signal.SIGSTOP)
+        await standby.until(lambda: sum(map(bool, seen.values())) == 400)
+        await until(lambda: _said(real, 400 - 50), what=standby.text)
+        assert await _holder(real) != first
+        before = (await _writers(real))[first]
+        leader.signal(signal.SIGCONT)
+        await leader.until(lambda: bool(leader.lines("leadership_lost")))
+        await asyncio.sleep(1)
+        assert (await _writers(real))[first] == before, "it wrote after its lease was gone"
+        assert [nodes for nodes in seen.values() if len(nodes) != 1] == []
+        assert overcommitted(await bound(real.client)) == {}
+
+
+async def _said(real: Real, at_least: int) -> bool:
+    return len(await events(real)) >= at_least
+
+
+async def test_the_standby_writes_nothing_and_leads_as_soon_as_the_lease_is_released(real: Real, tmp_path) -> None:
+    arguments = ("--kubeconfig", real.kubeconfig(tmp_path), "--config", election(tmp_path, real))
+    await add_nodes(real.client, 2)
+    async with (
+        SchedulerProcess(tmp_path, *arguments, elect=True, name="one") as one,
+        SchedulerProcess(tmp_path, *arguments, elect=True, name="two") as two,
+    ):
+        leader, standby = await _who_leads(one, two)
+        first = await _holder(real)
+        await standby.ready()
+        await add_pods(real.client, 10, "100m", name="first")
+        await leader.until(lambda: _written_by(real, {first: 10}))
+        assert (await leader.metric("koordpy_leader"), await standby.metric("koordpy_leader")) == (1, 0)
+        leader.signal(signal.SIGTERM)
+        assert await leader.ended() == 0
+        await add_pods(real.client, 10, "100m", name="second")
+        await standby.until(lambda: _written_by(real, {first: 10, standby_identity(standby): 10}), 10)
+
+
+def standby_identity(scheduler: SchedulerProcess) -> str:
+    leading = scheduler.lines("leading")
+    return leading[0]["identity"] if leading else ""
+
+
+async def _written_by(real: Real, wanted: dict[str, int]) -> bool:
+    return await _writers(real) == wanted
+
+
+async def _who_leads(one: SchedulerProcess, two: SchedulerProcess) -> tuple[SchedulerProcess, SchedulerProcess]:
+    """The leader and the other one, when both are up."""
+    await one.until(lambda: bool(one.lines("scheduling") or two.lines("scheduling")))
+    for scheduler in (one, two):
+        await scheduler.until(lambda scheduler=scheduler: _answers(scheduler))
+    assert bool(one.lines("leading")) != bool(two.lines("leading")), "both or none"
+    return (one, two) if one.lines("leading") else (two, one)
+
+
+async def _answers(scheduler: SchedulerProcess) -> bool:
+    return (await scheduler.get("/livez"))[0] == 200
