@@ -9,10 +9,13 @@ from pathlib import Path
 from tests.controlplane.server import ControlPlane
 from tests.differential.features import ENABLED, TABLE, Features
 from tests.differential.kube_scheduler import KubeScheduler
+from tests.differential.recording import recorded
 from tests.differential.report import Tally
 from tests.differential.run import run
 from tests.differential.shrink import shrink
 from tests.differential.stage import stage
+
+REGRESSIONS = Path(__file__).parent / "regressions"
 
 
 def main() -> None:
@@ -24,6 +27,9 @@ def main() -> None:
     ):
         tally = asyncio.run(_compare(control_plane, scheduler, arguments))
     print(tally.story())
+    for number, each in enumerate(tally.disagreements if arguments.keep else ()):
+        suffix = f"-{number + 1}" if number else ""
+        (REGRESSIONS / f"{arguments.keep}{suffix}.yaml").write_text(recorded(each.asked))
     sys.exit(1 if tally.disagreements else 0)
 
 
@@ -31,7 +37,7 @@ async def _compare(control_plane: ControlPlane, scheduler: KubeScheduler, argume
     first, count = (arguments.first, arguments.count) if arguments.seed is None else (arguments.seed, 1)
     async with stage(control_plane, scheduler) as built:
         tally = await run(built, range(first, first + count), arguments.features)
-        if arguments.shrink:
+        if arguments.shrink or arguments.keep:
             tally.disagreements = [await shrink(built, each) for each in tally.disagreements]
         return tally
 
@@ -40,6 +46,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--seed", type=int, help="only this case, printed in full where the answers differ")
     parser.add_argument("--shrink", action="store_true", help="make each disagreement as small as it can be")
+    parser.add_argument("--keep", metavar="NAME", help="also write it to regressions/NAME.yaml")
     parser.add_argument("--count", type=int, default=3000, help="cases to compare (3000)")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first of them (0)")
     parser.add_argument("--features", type=_features, default=ENABLED, help="all, or a comma-separated choice")

@@ -9,38 +9,40 @@ from tests.differential.selectors import NAMESPACE_LABELS, OPERATORS, POD_LABELS
 from tests.differential.world import NAMESPACES
 
 Json = dict[str, Any]
+Labels = dict[str, str]
 
 TOPOLOGY_KEYS = [HOSTNAME, ZONE, ZONE, "rack", "no-such-label"]
 KEY_WEIGHTS = [4, 3, 3, 3, 1]
 
 
-def pod_affinity(rng: Random, features: Features, chance: float) -> Json:
-    """The `podAffinity` and `podAntiAffinity` of a pod, each part with the given chance."""
+def pod_affinity(rng: Random, labels: Labels, features: Features, chance: float) -> Json:
+    """The `podAffinity` and `podAntiAffinity` of a pod with these labels, each part with the given chance."""
     required, preferred = (
         "requiredDuringSchedulingIgnoredDuringExecution",
         "preferredDuringSchedulingIgnoredDuringExecution",
     )
     rules: Json = {"podAffinity": {}, "podAntiAffinity": {}}
     if "pod-affinity" in features and rng.random() < chance:
-        rules["podAffinity"][required] = _terms(rng, features)
+        rules["podAffinity"][required] = _terms(rng, labels, features)
     if "pod-anti-affinity" in features and rng.random() < chance:
-        rules["podAntiAffinity"][required] = _terms(rng, features)
+        rules["podAntiAffinity"][required] = _terms(rng, labels, features)
     for kind in rules:
         if "preferred-pod-affinity" in features and rng.random() < chance:
             rules[kind][preferred] = [
-                {"weight": rng.choice([1, 5, 50, 100]), "podAffinityTerm": term} for term in _terms(rng, features)
+                {"weight": rng.choice([1, 5, 50, 100]), "podAffinityTerm": term}
+                for term in _terms(rng, labels, features)
             ]
     return {kind: rule for kind, rule in rules.items() if rule}
 
 
-def _terms(rng: Random, features: Features) -> list[Json]:
-    return [_term(rng, features) for _ in range(rng.choice([1, 1, 1, 2]))]
+def _terms(rng: Random, labels: Labels, features: Features) -> list[Json]:
+    return [_term(rng, labels, features) for _ in range(rng.choice([1, 1, 1, 2]))]
 
 
-def _term(rng: Random, features: Features) -> Json:
+def _term(rng: Random, labels: Labels, features: Features) -> Json:
     term: Json = {"topologyKey": rng.choices(TOPOLOGY_KEYS, KEY_WEIGHTS)[0]}
     if rng.random() < 0.95:  # without a selector a term matches nothing
-        term["labelSelector"] = label_selector(rng, POD_LABELS)
+        term["labelSelector"] = _selector(rng, labels)
         term |= _label_keys(rng, term["labelSelector"], ["matchLabelKeys", "mismatchLabelKeys"])
     if "namespace-selector" in features:
         if rng.random() < 0.5:
@@ -51,20 +53,20 @@ def _term(rng: Random, features: Features) -> Json:
     return term
 
 
-def spread(rng: Random, features: Features) -> list[Json]:
+def spread(rng: Random, labels: Labels, features: Features) -> list[Json]:
     """Constraints; the API server takes one for a key and an effect."""
     chosen: dict[tuple[str, str], Json] = {}
     for feature, effect in (("hard-spread", "DoNotSchedule"), ("soft-spread", "ScheduleAnyway")):
         for _ in range(rng.choice([0, 1, 1, 2]) if feature in features else 0):
             key = rng.choices(TOPOLOGY_KEYS, [3, 3, 3, 3, 0.3])[0]
-            chosen[key, effect] = _constraint(rng, key, effect)
+            chosen[key, effect] = _constraint(rng, labels, key, effect)
     return list(chosen.values())
 
 
-def _constraint(rng: Random, key: str, effect: str) -> Json:
+def _constraint(rng: Random, labels: Labels, key: str, effect: str) -> Json:
     constraint: Json = {"maxSkew": rng.choice([1, 1, 2, 3]), "topologyKey": key, "whenUnsatisfiable": effect}
     if rng.random() < 0.95:
-        constraint["labelSelector"] = label_selector(rng, POD_LABELS)
+        constraint["labelSelector"] = _selector(rng, labels)
         constraint |= _label_keys(rng, constraint["labelSelector"], ["matchLabelKeys"])
     if effect == "DoNotSchedule" and rng.random() < 0.3:
         constraint["minDomains"] = rng.choice([1, 2, 3, 5])
@@ -72,6 +74,14 @@ def _constraint(rng: Random, key: str, effect: str) -> Json:
         if rng.random() < 0.3:
             constraint[policy] = rng.choice(["Honor", "Ignore"])
     return constraint
+
+
+def _selector(rng: Random, labels: Labels) -> Json:
+    """Often one that selects the pod itself: the replicas of something keep away from each other."""
+    if labels and rng.random() < 0.4:
+        key = rng.choice(sorted(labels))
+        return {"matchLabels": {key: labels[key]}}
+    return label_selector(rng, POD_LABELS)
 
 
 def _label_keys(rng: Random, selector: Json, fields: list[str]) -> Json:

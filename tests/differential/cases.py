@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from tests.differential import fates
 from tests.differential.features import ENABLED, TABLE, Features, probability
 from tests.differential.nodes import node
 from tests.differential.pods import bound_pod, incoming_pod
@@ -26,7 +27,7 @@ class Scene:
     features: Features  # what it is about itself
     nodes: list[Json]
     pods: list[Json]
-    terminating: set[str]  # names of pods that are deleted, and stay since no kubelet lets go of them
+    fates: dict[str, str]  # by name of the pod: what happens to it before the first case
 
     def cases(self) -> list["Case"]:
         return [case_of(self, seed) for seed in range(self.number * PODS_PER_SCENE, (self.number + 1) * PODS_PER_SCENE)]
@@ -44,15 +45,16 @@ class Case:
 
 def scene(number: int, enabled: Features = ENABLED) -> Scene:
     rng = Random(f"scene {number}")
-    enabled &= _focus(rng)
+    focus = _focus(rng)
+    enabled &= focus if len(enabled) > len(TABLE) / 2 else enabled  # somebody has chosen a focus already
     features = _drawn(rng, enabled, at_least=rng.choice([0, 0.8]))
-    names = [f"s{number}-n{i}" for i in range(rng.randint(3, 12))]
+    names = [f"s{number}-n{i}" for i in range(rng.randint(3, 12) if rng.random() < 0.98 else 0)]
     rng.shuffle(names)  # neither their order of creation nor the one of their names may matter
     nodes = [node(name, rng, features) for name in names]
-    on = rng.choices(names, k=rng.choice([0, *range(26)]))
+    lost = [f"s{number}-lost"] if "lost-nodes" in features else []
+    on = rng.choices([*names, *lost], k=rng.choice([0, *range(26)])) if names else []
     pods = [bound_pod(f"s{number}-p{i}", where, rng, features) for i, where in enumerate(on)]
-    gone = {pod["metadata"]["name"] for pod in pods if rng.random() < 0.25}
-    return Scene(number, enabled, features, nodes, pods, gone if "terminating" in features else set())
+    return Scene(number, enabled, features, nodes, pods, fates.draw(pods, rng, features))
 
 
 def case_of(scene: Scene, seed: int) -> Case:

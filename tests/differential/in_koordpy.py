@@ -23,11 +23,21 @@ from koordpy.plan.profiles import default_profile
 from koordpy.queue import JobQueue
 from tests.differential.answer import Answer, Scores
 from tests.differential.pods import KUBE_SCHEDULER
+from tests.differential.world import OWNERS
 
 Json = dict[str, Any]
 
 PROFILE = default_profile(KUBE_SCHEDULER)
-DECODERS = {struct.__name__: Decoder(struct.__name__, struct) for struct in (Namespace, Node, Pod, ReplicaSet, Service)}
+STRUCTS = {
+    "Namespace": Namespace,
+    "Node": Node,
+    "Pod": Pod,
+    "ReplicaSet": ReplicaSet,
+    "ReplicationController": Service,  # its selector is of the same form
+    "Service": Service,
+    "StatefulSet": ReplicaSet,
+}
+DECODERS = {kind: Decoder(kind, struct) for kind, struct in STRUCTS.items()}
 
 
 def answer(surroundings: Iterable[Json], incoming: Json) -> Answer:
@@ -60,7 +70,7 @@ def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, Pod
         "Namespace": NamespaceIntake(cluster, queue),
         "Node": NodeIntake(cluster, queue),
         "Pod": pods,
-        "ReplicaSet": OwnerIntake("ReplicaSet", cluster, pods.requeue_all),
+        **{kind: OwnerIntake(kind, cluster, pods.requeue_all) for kind in OWNERS},
         "Service": ServiceIntake(cluster, pods.requeue_all),
     }
     objects = [each for each in [*surroundings, incoming] if each["kind"] in sinks]

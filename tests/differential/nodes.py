@@ -28,7 +28,7 @@ def node(name: str, rng: Random, features: Features) -> Json:
         spec["taints"] = _taints(rng)
     amounts = _allocatable(rng, features)
     status: Json = {"allocatable": amounts, "capacity": dict(amounts)}
-    if "images" in features:
+    if {"images", "image-volumes"} & features:
         status["images"] = _images(rng)
     labels = _labels(name, rng)
     return {
@@ -71,6 +71,10 @@ def _allocatable(rng: Random, features: Features) -> dict[str, str]:
     if "extended-resources" in features:
         amounts |= {"example.com/gpu": str(rng.choice([0, 1, 2, 8]))} if rng.random() < 0.7 else {}
         amounts |= {"hugepages-2Mi": rng.choice(["0", "64Mi", "1Gi"])} if rng.random() < 0.5 else {}
+    if "odd-nodes" in features and rng.random() < 0.4:
+        odd = rng.choice(["cpu", "memory", "pods"])
+        amounts = {name: amount for name, amount in amounts.items() if name != odd}
+        amounts |= {odd: "0"} if rng.random() < 0.5 else {}
     if "ephemeral-storage" in features and rng.random() < 0.8:
         amounts["ephemeral-storage"] = rng.choice(["1Gi", "10Gi", "100Gi"])
     return amounts

@@ -7,7 +7,7 @@ from tests.differential.affinity import pod_affinity, spread
 from tests.differential.features import Features
 from tests.differential.nodes import IMAGES, TAINTS
 from tests.differential.selectors import NUMBERS, node_selector, node_term, pod_labels
-from tests.differential.world import LOWEST_PRIORITY, NAMESPACES, PRIORITIES, REPLICA_SET, REPLICA_SETS, RUNTIME_CLASS
+from tests.differential.world import LOWEST_PRIORITY, NAMESPACES, OWNED, OWNER, OWNERS, PRIORITIES, RUNTIME_CLASS
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ def bound_pod(name: str, node: str, rng: Random, features: Features) -> Json:
     pod["spec"] |= {"nodeName": node, "schedulerName": SOMEBODY_ELSE}
     if rng.random() < 0.5:
         pod["spec"]["priorityClassName"] = rng.choice(sorted(PRIORITIES))
-    if affinity := pod_affinity(rng, features, chance=0.3):
+    if affinity := pod_affinity(rng, pod["metadata"]["labels"], features, chance=0.3):
         pod["spec"]["affinity"] = affinity
     return pod
 
@@ -33,9 +33,11 @@ def incoming_pod(name: str, nodes: list[str], rng: Random, features: Features) -
     spec |= {"schedulerName": KUBE_SCHEDULER, "priorityClassName": LOWEST_PRIORITY}
     if "node-selector" in features:
         spec["nodeSelector"] = node_selector(rng)
-    if affinity := _node_affinity(rng, nodes, features) | pod_affinity(rng, features, chance=0.7):
+    if affinity := _node_affinity(rng, nodes, features) | pod_affinity(
+        rng, pod["metadata"]["labels"], features, chance=0.7
+    ):
         spec["affinity"] = affinity
-    if constraints := spread(rng, features):
+    if constraints := spread(rng, pod["metadata"]["labels"], features):
         spec["topologySpreadConstraints"] = constraints
     if {"taints", "unschedulable"} & features:
         spec["tolerations"] = [_toleration(rng) for _ in range(rng.choice([0, 1, 1, 2, 3]))]
@@ -46,8 +48,8 @@ def _pod(name: str, rng: Random, features: Features) -> Json:
     metadata: Json = {"name": name, "namespace": rng.choice(sorted(NAMESPACES)), "labels": pod_labels(rng)}
     if "default-spread" in features:
         if rng.random() < 0.4:
-            metadata["ownerReferences"] = [_owner()]
-            metadata["labels"] |= {} if "stolen-pods" in features else REPLICA_SETS[metadata["namespace"]]
+            metadata["ownerReferences"] = [_owner(rng)]
+            metadata["labels"] |= {} if "stolen-pods" in features else OWNED[metadata["namespace"]]
     else:
         metadata["namespace"] = "diff-c"  # no Service selects anything there
     spec: Json = {"containers": [_container(rng, "main", i, features) for i in range(rng.choice([1, 1, 2]))]}
@@ -57,6 +59,12 @@ def _pod(name: str, rng: Random, features: Features) -> Json:
         spec["resources"] = {"requests": _pod_level_requests(rng, spec)}
     if "overhead" in features and rng.random() < 0.6:
         spec["runtimeClassName"] = RUNTIME_CLASS
+    if "image-volumes" in features and rng.random() < 0.5:
+        spec["volumes"] = [{"name": "mounted", "image": {"reference": rng.choice(sorted(IMAGES))}}]
+    if "host-ports" in features and rng.random() < 0.1:
+        spec["hostNetwork"] = True
+        for container in spec["containers"]:
+            container["ports"] = [port | {"containerPort": port["hostPort"]} for port in container.get("ports", ())]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
@@ -67,14 +75,15 @@ def _pod_level_requests(rng: Random, spec: Json) -> dict[str, str]:
     return {resource: most[resource] for resource in rng.sample(sorted(most), k=rng.randint(1, 2))}
 
 
-def _owner() -> Json:
-    uid = "00000000-0000-0000-0000-000000000001"
-    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": REPLICA_SET, "uid": uid, "controller": True}
+def _owner(rng: Random) -> Json:
+    kind = rng.choice(sorted(OWNERS))
+    uid = "00000000-0000-0000-0000-000000000001"  # nobody collects garbage here
+    return {"apiVersion": OWNERS[kind][1], "kind": kind, "name": OWNER, "uid": uid, "controller": True}
 
 
 def _container(rng: Random, kind: str, number: int, features: Features) -> Json:
     container: Json = {"name": f"{kind}-{number}", "image": "example.com/image:1"}
-    if "images" in features:
+    if {"images", "image-volumes"} & features:
         container["image"] = rng.choice(sorted(IMAGES))
     if requests := _requests(rng, features):
         exact = {resource: amount for resource, amount in requests.items() if "/" in resource or "huge" in resource}

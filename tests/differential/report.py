@@ -3,14 +3,9 @@
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
-import yaml
-
-from tests.differential.answer import Answer
+from tests.differential.recording import recorded
 from tests.differential.stage import Asked
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,9 +22,8 @@ class Disagreement:
 
     def full(self) -> str:
         """What differs first, then the whole case, then how to see it again."""
-        case = yaml.safe_dump(record(self.asked), sort_keys=False, width=120)
         again = f"python -m tests.differential --seed {self.asked.case.seed}"
-        return f"{self.brief()}\n\n{case}\nagain: {again}"
+        return f"{self.brief()}\n\n{recorded(self.asked)}\nagain: {again}"
 
 
 @dataclass
@@ -74,30 +68,5 @@ class Tally:
         return "\n".join([first.full(), "", *(each.brief() for each in others), "", self.summary()])
 
 
-def record(asked: Asked) -> Json:
-    """A case with the answer of kube-scheduler, as it is kept in regressions/."""
-    return {
-        "seed": asked.case.seed,
-        "kube-scheduler": _plain(asked.answer),
-        "surroundings": [_trimmed(each) for each in asked.surroundings],
-        "incoming": _trimmed(asked.incoming),
-    }
-
-
 def _told(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.most_common())
-
-
-def _plain(answer: Answer) -> Json:
-    return {
-        "node": answer.node,
-        "feasible": sorted(answer.feasible),
-        "message": answer.message,
-        "totals": dict(answer.totals),
-        "by_plugin": {plugin: dict(scores) for plugin, scores in answer.by_plugin.items()},
-    }
-
-
-def _trimmed(obj: Json) -> Json:
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    return obj | {"metadata": metadata}

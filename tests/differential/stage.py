@@ -19,6 +19,7 @@ from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
 from tests.controlplane.sweep import cluster_scoped, sweep
 from tests.differential.answer import Answer
 from tests.differential.cases import Case, Scene
+from tests.differential.fates import TOLD, carry_out
 from tests.differential.kube_scheduler import Event, KubeScheduler
 from tests.differential.world import LOWEST_PRIORITY, NAMESPACES, PRIORITIES, RUNTIME_CLASS, world
 
@@ -32,9 +33,15 @@ class Asked:
     """A case as the API server has it, defaults and all, and kube-scheduler's answer."""
 
     case: Case
-    surroundings: list[Json] = field(repr=False)  # everything that is there before the pod comes in
+    world: list[Json] = field(repr=False)
+    cluster: list[Json] = field(repr=False)
     incoming: Json = field(repr=False)
     answer: Answer
+
+    @property
+    def surroundings(self) -> list[Json]:
+        """Everything that is there before the pod comes in."""
+        return [*self.world, *self.cluster]
 
 
 class Stage:
@@ -72,17 +79,18 @@ class Stage:
         """Set the scene, and answer each of these cases, which are of that scene."""
         nodes = await self._create("nodes", scene.nodes)
         pods = await self._create("pods", scene.pods)
-        pods = await asyncio.gather(*(self._terminated(pod, scene.terminating) for pod in pods))
+        pods = await asyncio.gather(*(self._with_fate(pod, scene.fates) for pod in pods))
         seen = {("Add event for node", _key(node)) for node in nodes}
         seen |= {("Add event for scheduled pod", _key(pod)) for pod in pods}
-        seen |= {("Update event for scheduled pod", _key(pod)) for pod in pods if _is_terminating(pod)}
+        seen |= {
+            (TOLD[scene.fates[name]], _key(pod)) for pod in pods if (name := pod["metadata"]["name"]) in scene.fates
+        }
         await self._scheduler.wait_for(seen)
-        surroundings = [*self._world, *nodes, *pods]
         watching = self._client.watch("pods", namespace="", fieldSelector="spec.schedulerName=default-scheduler")
         async with watching as watch:
             for case in cases:
                 incoming, answer = await self._ask(case, watch)
-                yield Asked(case, surroundings, incoming, answer)
+                yield Asked(case, self._world, [*nodes, *pods], incoming, answer)
         gone = {("Delete event for node", _key(node)) for node in nodes}
         gone |= {("Delete event for scheduled pod", _key(pod)) for pod in pods}
         await self._remove([*nodes, *pods], gone)
@@ -94,12 +102,9 @@ class Stage:
         )
         return [reply.ok() for reply in replies]
 
-    async def _terminated(self, pod: Json, names: set[str]) -> Json:
-        """The pod, deleted if it is one of these; on its node it stays until a kubelet says that it is gone."""
-        meta = pod["metadata"]
-        if meta["name"] not in names:
-            return pod
-        return (await self._client.delete("pods", meta["name"], namespace=meta["namespace"])).ok()
+    async def _with_fate(self, pod: Json, fates: dict[str, str]) -> Json:
+        fate = fates.get(pod["metadata"]["name"])
+        return await carry_out(self._client, pod, fate) if fate else pod
 
     async def _ask(self, case: Case, watch: Watch) -> tuple[Json, Answer]:
         (incoming,) = await self._create("pods", [case.incoming])
@@ -134,10 +139,6 @@ async def _decision(watch: Watch, uid: str) -> Json:
 def _refusal(pod: Json) -> str:
     conditions = pod["status"].get("conditions", ())
     return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
-
-
-def _is_terminating(pod: Json) -> bool:
-    return "deletionTimestamp" in pod["metadata"]
 
 
 def _key(obj: Json) -> str:

@@ -1,7 +1,7 @@
-"""What surrounds every case and stays for the whole run: namespaces, Services, ReplicaSets, classes of pods.
+"""What surrounds every case and stays for the whole run: namespaces, Services, owners and classes of pods.
 
 It is made once. kube-scheduler reads these kinds without a word in its log, so a case that changed them could not
-know when they have arrived.
+know when they have arrived. The recordings in regressions/ are of this world: add to it what leaves them as they are.
 """
 
 from typing import Any
@@ -19,8 +19,13 @@ SELECTORS = {
     "diff-b": [{"app": "db", "tier": "back"}],
     "diff-c": [],
 }
-REPLICA_SETS = {"diff-a": {"app": "db"}, "diff-b": {"app": "web"}, "diff-c": {"app": "cache"}}
-REPLICA_SET = "workers"
+OWNED = {"diff-a": {"app": "db"}, "diff-b": {"app": "web"}, "diff-c": {"app": "cache"}}
+OWNER = "workers"
+OWNERS = {
+    "ReplicaSet": ("apis/apps/v1/replicasets", "apps/v1"),
+    "StatefulSet": ("apis/apps/v1/statefulsets", "apps/v1"),
+    "ReplicationController": ("replicationcontrollers", "v1"),
+}
 PRIORITIES = {"diff-low": -10, "diff-high": 1000}
 LOWEST_PRIORITY = "diff-lowest"
 RUNTIME_CLASS = "diff-heavy"
@@ -32,7 +37,8 @@ def world() -> list[tuple[str, Json]]:
     objects = [("namespaces", _object("v1", "Namespace", name, labels=labels)) for name, labels in NAMESPACES.items()]
     for namespace, selectors in SELECTORS.items():
         objects += [("services", _service(namespace, number, each)) for number, each in enumerate(selectors)]
-    objects += [("apis/apps/v1/replicasets", _replica_set(*each)) for each in REPLICA_SETS.items()]
+    for namespace, labels in OWNED.items():
+        objects += [(resource, _owner(kind, namespace, labels)) for kind, (resource, _) in OWNERS.items()]
     for name, value in {**PRIORITIES, LOWEST_PRIORITY: -100}.items():
         objects.append(("priorityclasses", _object("scheduling.k8s.io/v1", "PriorityClass", name) | {"value": value}))
     runtime = {"handler": "heavy", "overhead": {"podFixed": OVERHEAD}}
@@ -49,8 +55,14 @@ def _service(namespace: str, number: int, selector: dict[str, str]) -> Json:
     return service | {"spec": {"selector": selector, "clusterIP": "None", "ports": [{"port": 80}]}}
 
 
-def _replica_set(namespace: str, labels: dict[str, str]) -> Json:
+def _owner(kind: str, namespace: str, labels: dict[str, str]) -> Json:
+    """Each kind says the same in its own way."""
+    selectors: dict[str, Json] = {
+        "ReplicaSet": {"matchLabels": labels},
+        "StatefulSet": {"matchExpressions": [{"key": k, "operator": "In", "values": [v]} for k, v in labels.items()]},
+        "ReplicationController": labels,
+    }
     container = {"name": "main", "image": "example.com/image:1"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
-    return _object("apps/v1", "ReplicaSet", REPLICA_SET, namespace=namespace) | {"spec": spec}
+    spec = {"replicas": 3, "selector": selectors[kind], "template": template}
+    return _object(OWNERS[kind][1], kind, OWNER, namespace=namespace) | {"spec": spec}
