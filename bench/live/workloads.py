@@ -37,8 +37,8 @@ def basic(nodes: int = 1_000, pods: int = 5_000) -> Workload:
     return Workload("basic", _nodes(nodes), _pods(pods), must_bind=pods)
 
 
-def streaming(nodes: int = 1_000, pods: int = 2_000, per_second: float = 200) -> Workload:
-    """How long a single pod waits when they come at a rate that every scheduler can keep up with."""
+def streaming(nodes: int = 1_000, pods: int = 1_000, per_second: float = 100) -> Workload:
+    """How long a single pod waits when they come at a rate that two cores can keep up with, whoever schedules."""
     return Workload("streaming", _nodes(nodes), _pods(pods), must_bind=pods, per_second=per_second)
 
 
