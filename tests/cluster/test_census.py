@@ -159,6 +159,16 @@ def test_the_nonsense_of_a_pod_to_be_placed_is_named():
         cluster.census.check_terms(shape)
 
 
+def test_pods_that_come_after_a_namespace_was_relabelled_are_counted_by_its_new_labels():
+    cluster = cluster_of()
+    asked = typed(pod_term(HOSTNAME, selector(app="web"), namespaceSelector=selector(team="a")), PodAffinityTerm)
+    cluster.upsert_pod(web("early", at="n1", namespace="blue"))
+    assert counted(cluster, asked)["n1"] == 0
+    cluster.set_namespace("blue", {"team": "a"})
+    cluster.upsert_pod(web("late", at="n1", namespace="blue"))
+    assert counted(cluster, asked)["n1"] == 2
+
+
 def test_a_namespace_that_stays_as_it_is_is_no_news():
     cluster = cluster_of()
     assert cluster.census.set_namespace("blue", {"team": "a"})

@@ -48,9 +48,10 @@ def preemptible(node_filter: Filter, pod: Pod, cluster: Cluster) -> set[str]:
     return helped - hopeless
 
 
-def scores(score: Score, pod: Pod, cluster: Cluster) -> dict[str, int]:
-    """Over all nodes, as if all were feasible."""
+def scores(score: Score, pod: Pod, cluster: Cluster, among: set[str] | None = None) -> dict[str, int]:
+    """Over all nodes, or `among` these, as if they were the feasible ones."""
     shape = cluster.upsert_pod(pod)[0].shape
-    candidates = np.flatnonzero(cluster.nodes.live)
+    rows = (cluster.nodes.row_of(name) for name in among or cluster.nodes.names)
+    candidates = np.array(sorted(row for row in rows if row is not None))
     values = score.score(shape, cluster, candidates).tolist()
     return {cluster.nodes.names[row]: value for row, value in zip(candidates, values, strict=True)}

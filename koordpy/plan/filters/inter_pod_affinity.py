@@ -71,7 +71,7 @@ def _own_affinity(shape: Shape, cluster: Cluster) -> Bools | None:
     # The first pod of a set that wants to be with itself would otherwise wait for ever.
     if not anywhere and cluster.census.speaks_about_itself(shape, terms):
         return labelled
-    return labelled & near
+    return near
 
 
 def _own_anti_affinity(shape: Shape, cluster: Cluster) -> Bools | None:

@@ -24,9 +24,9 @@ class TaintToleration:
 
 
 def _disliked(shape: Shape, nodes: NodeColumns) -> Ints:
-    relevant = tuple(t for t in shape.traits.tolerations if t.effect in ("", "PreferNoSchedule"))
+    tolerations = shape.traits.tolerations
     by_set = [
-        sum(taint.effect == "PreferNoSchedule" and not tolerated(taint, relevant) for taint in taints)
+        sum(taint.effect == "PreferNoSchedule" and not tolerated(taint, tolerations) for taint in taints)
         for taints in nodes.taint_sets
     ]
     return np.array(by_set, dtype=np.int64)[nodes.taint_code]

@@ -95,6 +95,13 @@ def test_the_exception_is_not_for_pods_that_want_another_kind():
     assert refused(InterPodAffinity(), near(pod_term(ZONE, WEB)), two_zones()) == {"a1", "a2", "b1"}
 
 
+def test_a_pod_that_is_in_the_domain_of_one_term_only_ends_the_exception():
+    """The web pod is on a host but in no zone: the new one must be near it by host, and cannot be by zone."""
+    cluster = cluster_of(node("nowhere"), node("a1", labels={ZONE: "a"}), web(at="nowhere"))
+    terms = [pod_term(HOSTNAME, WEB), pod_term(ZONE, WEB)]
+    assert refused(InterPodAffinity(), web("new", affinity=affinity(near=terms)), cluster) == {"nowhere", "a1"}
+
+
 # --- anti-affinity ---
 
 
@@ -122,6 +129,14 @@ def test_pods_that_are_there_keep_the_new_one_away():
     cluster = two_zones(hermit)
     assert reasons(InterPodAffinity(), web("new"), cluster) == {"a1": [EXISTING], "a2": [EXISTING]}
     assert refused(InterPodAffinity(), pod("other", labels={"app": "db"}), cluster) == set()
+
+
+def test_hermits_in_several_places_keep_the_new_one_away_from_all_of_them():
+    hermits = [
+        pod(f"hermit{i}", node=at, affinity=affinity(apart=[pod_term(key, WEB)]))
+        for i, (at, key) in enumerate([("a1", HOSTNAME), ("b1", ZONE)])
+    ]
+    assert refused(InterPodAffinity(), web("new"), two_zones(*hermits)) == {"a1", "b1"}
 
 
 def test_a_hermit_that_left_keeps_nobody_away():

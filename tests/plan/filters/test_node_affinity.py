@@ -100,6 +100,8 @@ def test_a_relabelled_node_is_asked_again():
     assert "bare" in refused(NodeAffinity(), pod(node_selector={"disk": "ssd"}), cluster)
     cluster.upsert_node(node("bare", labels={"disk": "ssd"}))
     assert refused(NodeAffinity(), pod(node_selector={"disk": "ssd"}), cluster) == {"hdd"}
+    cluster.upsert_node(node("ssd"))  # without the label from now on
+    assert refused(NodeAffinity(), pod(node_selector={"disk": "ssd"}), cluster) == {"hdd", "ssd"}
 
 
 def test_evicting_pods_from_the_wrong_node_helps_nobody():

@@ -46,6 +46,20 @@ def test_a_larger_skew_makes_differences_smaller():
     assert scores(PodTopologySpread(), wide, cluster) == {"a1": 88, "a2": 88, "b1": 100}
 
 
+def test_only_feasible_nodes_make_a_topology_large():
+    cluster = two_zones(web("w1", at="a1"), *(web(f"w{i}", at="a2") for i in range(2, 5)))
+    new = web("new", spread=[soft(HOSTNAME)])
+    # two hosts weigh ln 4: crowds of 1 and 4; three weigh ln 5: crowds of 2, 5 and 0
+    assert scores(PodTopologySpread(), new, cluster, among={"a1", "a2"}) == {"a1": 100, "a2": 25}
+    assert scores(PodTopologySpread(), new, cluster) == {"a1": 60, "a2": 0, "b1": 100}
+
+
+def test_pods_on_nodes_that_are_not_feasible_count_in_their_zone():
+    cluster = two_zones(web("w1", at="a2"))
+    new = web("new", spread=[soft(ZONE)])
+    assert scores(PodTopologySpread(), new, cluster, among={"a1", "b1"}) == {"a1": 0, "b1": 100}
+
+
 def test_a_node_without_one_of_the_labels_scores_nothing():
     cluster = cluster_of(node("a1", labels={ZONE: "a"}), node("nowhere"))
     assert scores(PodTopologySpread(), web("new", spread=[soft(ZONE), soft(HOSTNAME)]), cluster) == {
