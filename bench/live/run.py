@@ -7,24 +7,24 @@ the API server for their counts before and after.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from bench.figures import BenchError
+from bench.live.arrivals import create, stream
 from bench.live.observer import Observer
 from bench.live.schedulers import Scheduler, Site
 from bench.live.usage import cpu_seconds, peak_mb, writes
 from bench.live.verdict import problems
-from bench.live.workloads import Json, Workload
+from bench.live.workloads import Workload
 from tests.controlplane.client import Client
 from tests.controlplane.process import Process
 from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
 
-CREATORS = 16
 STALL_SECONDS = 60
 QUIET_SECONDS = 1.0
 QUIET_AT_MOST_SECONDS = 60
@@ -49,50 +49,46 @@ class Run:
 
 async def run(control_plane: ControlPlane, namespace: str, workload: Workload, scheduler: Scheduler) -> Run:
     """The namespace must exist and be empty, and the control plane have no nodes."""
-    async with Client(
-        control_plane.url, namespace=namespace, token=ADMIN_TOKEN, ca_path=control_plane.ca_path
-    ) as client:
-        await _create(client, "nodes", workload.nodes)
-        pods = iter(workload.pods)
+    url, ca_path = control_plane.url, control_plane.ca_path
+    async with Client(url, namespace=namespace, token=ADMIN_TOKEN, ca_path=ca_path) as client:
+        await create(client, "nodes", workload.nodes)
         # The first pod of a stream comes alone: when it is bound, the scheduler is up.
-        early = list(pods) if workload.per_second is None else [next(pods)]
-        created = await _create(client, "pods", early)
-        before = await writes(client), cpu_seconds(control_plane.pids)
-        async with Observer(control_plane.url, control_plane.ca_path, namespace) as observer:
+        early = len(workload.pods) if workload.per_second is None else 1
+        created = await create(client, "pods", workload.pods[:early])
+        writes_before, cpu_before = await writes(client), cpu_seconds(control_plane.pids)
+        async with Observer(url, ca_path, namespace) as observer:
             started = time.monotonic()
-            process = _start(scheduler, control_plane, namespace)
-            try:
+            with _running(scheduler, control_plane, namespace) as process:
                 if workload.per_second is not None:
-                    await _bound(observer, process, 1)
-                    created |= await _stream(client, list(pods), workload.per_second)
+                    await _bound(observer, process, early)
+                    created |= await stream(client, workload.pods[early:], workload.per_second)
                 await _bound(observer, process, workload.must_bind)
                 after = await _quiet(client)
-                used = cpu_seconds([process.pid]), peak_mb(process.pid), cpu_seconds(control_plane.pids) - before[1]
-            finally:
-                process.signal(signal.SIGTERM)
-                process.wait_stopped(STOP_SECONDS)
-        return Run(
-            started=started,
-            quiet=after.since,
-            created=created,
-            bound=observer.bound,
-            cpu_s=used[0],
-            peak_mb=used[1],
-            control_plane_cpu_s=used[2],
-            writes=after.writes - before[0],
-            problems=await problems(client, workload),
-        )
+                return Run(
+                    started=started,
+                    quiet=after.since,
+                    created=created,
+                    bound=observer.bound,
+                    cpu_s=cpu_seconds([process.pid]),
+                    peak_mb=peak_mb(process.pid),
+                    control_plane_cpu_s=cpu_seconds(control_plane.pids) - cpu_before,
+                    writes=after.writes - writes_before,
+                    problems=await problems(client, workload),
+                )
 
 
-def _start(scheduler: Scheduler, control_plane: ControlPlane, namespace: str) -> Process:
+@contextlib.contextmanager
+def _running(scheduler: Scheduler, control_plane: ControlPlane, namespace: str) -> Iterator[Process]:
     directory = control_plane.directory
     kubeconfig = control_plane.kubeconfig(directory / "bench.kubeconfig")
     site = Site(directory, kubeconfig, control_plane.url, control_plane.ca_path, namespace)
-    return Process(scheduler.name, scheduler.command(site), _log(directory, scheduler))
-
-
-def _log(directory: Path, scheduler: Scheduler) -> Path:
-    return directory / f"{scheduler.name.replace(' ', '-')}.log"
+    log = directory / f"{scheduler.name.replace(' ', '-')}.log"
+    process = Process(scheduler.name, scheduler.command(site), log)
+    try:
+        yield process
+    finally:
+        process.signal(signal.SIGTERM)
+        process.wait_stopped(STOP_SECONDS)
 
 
 async def _bound(observer: Observer, process: Process, count: int) -> None:
@@ -101,8 +97,10 @@ async def _bound(observer: Observer, process: Process, count: int) -> None:
     while len(observer.bound) < count:
         if len(observer.bound) > last_seen:
             last_seen, deadline = len(observer.bound), time.monotonic() + STALL_SECONDS
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline and observer.bound:
             return
+        if time.monotonic() > deadline:
+            raise BenchError(f"{process.name} has bound no pod in {STALL_SECONDS} s\n{process.tail()}")
         if not process.running:
             raise BenchError(f"{process.name} has ended in the middle of the run\n{process.tail()}")
         if not observer.running:
@@ -126,35 +124,3 @@ async def _quiet(client: Client) -> _Quiet:
         if now != found.writes:
             found = _Quiet(time.monotonic(), now)
     return found
-
-
-async def _create(client: Client, resource: str, objects: Sequence[Json]) -> dict[str, float]:
-    """Make them as fast as it goes; says when each was there."""
-    created: dict[str, float] = {}
-    todo = iter(objects)
-    async with asyncio.TaskGroup() as group:
-        for _ in range(CREATORS):
-            group.create_task(_create_each(client, resource, todo, created))
-    return created
-
-
-async def _create_each(client: Client, resource: str, todo: Iterator[Json], created: dict[str, float]) -> None:
-    for obj in todo:
-        (await client.create(resource, obj)).ok()
-        created[obj["metadata"]["name"]] = time.monotonic()
-
-
-async def _stream(client: Client, pods: Sequence[Json], per_second: float) -> dict[str, float]:
-    """Make them one by one at a rate, late ones at once, without waiting for the answer of the one before.
-
-    A pod counts from the moment it is asked for: a server that is slow to take it is part of what its user waits for.
-    """
-    asked: dict[str, float] = {}
-    began = time.monotonic()
-    async with asyncio.TaskGroup() as group:
-        for number, pod in enumerate(pods):
-            due = began + number / per_second
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-            asked[pod["metadata"]["name"]] = time.monotonic()
-            group.create_task(_create_each(client, "pods", iter([pod]), {}))
-    return asked
