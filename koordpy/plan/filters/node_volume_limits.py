@@ -37,16 +37,16 @@ class NodeVolumeLimits:
         mask = np.ones(cluster.nodes.capacity, dtype=np.bool_)
         attached = _attached(cluster, limits)
         for row, allowed in limits.items():
-            here = attached.get(row, {})
-            mask[row] = all(
-                len(here.get(driver, set()) | new[driver])
-                <= allowed.get(driver, len(new[driver] | here.get(driver, set())))
-                for driver in new
-            )
+            mask[row] = all(_fits(new[driver], attached[row].get(driver, set()), allowed[driver]) for driver in allowed)
         return mask
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002
         yield _REASON, refused
+
+
+def _fits(new: set[str], attached: set[str], limit: int) -> bool:
+    """A pod that brings nothing new fits even where the limit was lowered beneath what is attached."""
+    return new <= attached or len(new | attached) <= limit
 
 
 def _limits(cluster: Cluster, new: Attached) -> dict[int, dict[str, int]]:
