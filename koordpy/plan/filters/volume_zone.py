@@ -28,6 +28,16 @@ class VolumeZone:
     name = "VolumeZone"
     static = False
 
+    def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
+        """A volume that is not there has no zone. kube-scheduler does not look at ephemeral ones here."""
+        storage = cluster.storage
+        claims = (storage.claims.get(use.key) for use in shape.traits.claims if not use.ephemeral)
+        named = (claim.spec.volume_name for claim in claims if claim is not None)
+        missing = next((name for name in named if name and name not in storage.volumes), "")
+        if not missing:
+            return None
+        return Reason(f'persistentvolume "{missing}" not found', preemption_helps=False, cures=Change.STORAGE)
+
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
         wanted = list(_topologies(shape, cluster)) if shape.traits.claims else []
         if not wanted:
@@ -49,8 +59,9 @@ def _topologies(shape: Shape, cluster: Cluster) -> Iterable[tuple[str, frozenset
         volume = cluster.storage.volumes.get(claim.spec.volume_name)
         if volume is not None:
             for key in _TODAY:
-                if key in volume.metadata.labels:
-                    yield key, frozenset(volume.metadata.labels[key].split("__"))
+                zones = frozenset(volume.metadata.labels.get(key, "").split("__"))
+                if "" not in zones:  # kube-scheduler ignores a label that it cannot read
+                    yield key, zones
 
 
 def _labelled(cluster: Cluster, key: str, values: frozenset[str]) -> Bools:
