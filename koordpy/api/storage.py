@@ -15,6 +15,7 @@ class ClaimSpec(Struct, frozen=True):
     volume_name: str = ""
     storage_class_name: str = ""
     volume_mode: str = "Filesystem"
+    volume_attributes_class_name: str = ""
     selector: LabelSelector | None = None
 
 
@@ -49,6 +50,7 @@ class VolumeSpec(Struct, frozen=True):
     claim_ref: ClaimReference | None = None
     storage_class_name: str = ""
     volume_mode: str = "Filesystem"
+    volume_attributes_class_name: str = ""
     node_affinity: VolumeNodeAffinity | None = None
     csi: CSISource | None = None
 

@@ -6,7 +6,7 @@ other pod gets the same volume. `generation` is raised by every change: what is 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from koordpy.api.keys import BETA_STORAGE_CLASS, BIND_COMPLETED, SELECTED_NODE
@@ -44,8 +44,9 @@ class Storage:
         self.capacities: dict[str, CSIStorageCapacity] = {}
         self.attachments: dict[str, VolumeAttachment] = {}
         self.users: defaultdict[str, dict[int, int]] = defaultdict(dict)  # claim key -> node row -> pods
-        self._promised_volumes: dict[str, str] = {}  # volume name -> claim key
-        self._promised_nodes: dict[str, str] = {}  # claim key -> node name
+        # How many pods hold each promise: pods that share a claim hold what was promised to it together.
+        self._promised_volumes: Counter[tuple[str, str]] = Counter()  # claim key, volume name
+        self._promised_nodes: dict[str, tuple[str, int]] = {}  # claim key -> node name, pods
         self.generation = 0
 
     def changed(self) -> None:
@@ -61,20 +62,28 @@ class Storage:
             rows[row] = rows.get(row, 0) + count
             if not rows[row]:
                 del rows[row]
+            if not rows:
+                del self.users[claim.key]
         self.generation += 1
 
     def promise(self, choice: VolumeChoice, node: str) -> None:
         """Reserve what was chosen for a pod on a node."""
-        self._promised_volumes |= {volume: claim for claim, volume in choice.static}
-        self._promised_nodes |= dict.fromkeys(choice.provisioned, node)
+        self._promised_volumes.update(choice.static)
+        for claim in choice.provisioned:
+            _, pods = self._promised_nodes.get(claim, ("", 0))
+            self._promised_nodes[claim] = node, pods + 1
         self.generation += 1
 
     def release(self, choice: VolumeChoice) -> None:
-        """Take a promise back."""
-        for _, volume in choice.static:
-            self._promised_volumes.pop(volume, None)
+        """Take a promise back; others that share the claim keep theirs."""
+        for pair in choice.static:
+            self._promised_volumes[pair] -= 1
+            if not self._promised_volumes[pair]:
+                del self._promised_volumes[pair]
         for claim in choice.provisioned:
-            self._promised_nodes.pop(claim, None)
+            node, pods = self._promised_nodes.pop(claim)
+            if pods > 1:
+                self._promised_nodes[claim] = node, pods - 1
         self.generation += 1
 
     # --- questions ---
@@ -83,19 +92,17 @@ class Storage:
         """The volume controller has finished with it."""
         return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
-    def class_of(self, claim: PersistentVolumeClaim) -> str:
-        return claim.metadata.annotations.get(BETA_STORAGE_CLASS, claim.spec.storage_class_name)
+    def class_of(self, obj: PersistentVolumeClaim | PersistentVolume) -> str:
+        return obj.metadata.annotations.get(BETA_STORAGE_CLASS, obj.spec.storage_class_name)
 
     def selected_node(self, claim: PersistentVolumeClaim) -> str:
         """Where the claim is being provisioned, by somebody's word or by our own promise."""
-        return claim.metadata.annotations.get(SELECTED_NODE) or self._promised_nodes.get(claim.metadata.key, "")
+        promised, _ = self._promised_nodes.get(claim.metadata.key, ("", 0))
+        return claim.metadata.annotations.get(SELECTED_NODE) or promised
 
-    def free_for(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-        """Nobody else has the volume or was promised it."""
-        if self.belongs_to(volume, claim):
-            return True
-        promised = self._promised_volumes.get(volume.metadata.name, claim.metadata.key)
-        return volume.spec.claim_ref is None and promised == claim.metadata.key and volume.status.phase == "Available"
+    def promised_volumes(self) -> dict[str, str]:
+        """The claim, by key, to which each volume, by name, was promised."""
+        return {volume: claim for claim, volume in self._promised_volumes}
 
     def belongs_to(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
         """The volume names this claim, by UID if it gives one."""

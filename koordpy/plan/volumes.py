@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from koordpy.api.affinity import NodeSelectorRequirement, NodeSelectorTerm
+from koordpy.api.meta import LabelSelector
 from koordpy.api.quantity import units
 from koordpy.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.columns import NodeColumns
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.selectors import compile_selector
-from koordpy.cluster.shapes import Shape
+from koordpy.cluster.shapes import ClaimUse, Shape
 from koordpy.cluster.storage import VolumeChoice
 from koordpy.plan.node_terms import term_mask
 
@@ -39,28 +42,36 @@ class PodVolumes:
 
 
 def claims_of(shape: Shape, cluster: Cluster) -> list[PersistentVolumeClaim]:
-    """The pod's claims that exist, in the order of its volumes."""
-    found = (cluster.storage.claims.get(claim.key) for claim in shape.traits.claims)
+    """The pod's claims that exist, each once, in the order of its volumes."""
+    keys = dict.fromkeys(claim.key for claim in shape.traits.claims)
+    found = (cluster.storage.claims.get(key) for key in keys)
     return [claim for claim in found if claim is not None]
 
 
 def problem_with_claims(shape: Shape, cluster: Cluster) -> str:
     """Why no node can take the pod, as far as its claims go; empty when nodes should be asked."""
-    storage = cluster.storage
-    for wanted in shape.traits.claims:
-        claim = storage.claims.get(wanted.key)
-        name = wanted.key.partition("/")[2]
-        if claim is None and wanted.ephemeral:
-            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
-        if claim is None:
-            return f'persistentvolumeclaim "{name}" not found'
-        if claim.status.phase == "Lost":
-            volume = claim.spec.volume_name
-            return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
-        if claim.metadata.deletion_timestamp is not None:
-            return f'persistentvolumeclaim "{name}" is being deleted'
-    if any(not storage.is_bound(c) and not _is_delayed(c, cluster) for c in claims_of(shape, cluster)):
+    problems = (_problem_with(use, shape, cluster) for use in shape.traits.claims)
+    first = next((problem for problem in problems if problem), "")
+    if first:
+        return first
+    if any(not cluster.storage.is_bound(c) and not _is_delayed(c, cluster) for c in claims_of(shape, cluster)):
         return "pod has unbound immediate PersistentVolumeClaims"
+    return ""
+
+
+def _problem_with(use: ClaimUse, shape: Shape, cluster: Cluster) -> str:
+    claim = cluster.storage.claims.get(use.key)
+    name = use.key.partition("/")[2]
+    if claim is None and use.ephemeral:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+    if claim is None:
+        return f'persistentvolumeclaim "{name}" not found'
+    if claim.status.phase == "Lost":
+        return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+    if claim.metadata.deletion_timestamp is not None:
+        return f'persistentvolumeclaim "{name}" is being deleted'
+    if use.ephemeral and not _was_made_for(claim, shape, cluster):
+        return f"PVC {use.key} was not created for pod {_pod_of(shape, cluster)} (pod is not owner)"
     return ""
 
 
@@ -81,6 +92,21 @@ def choice_at(shape: Shape, cluster: Cluster, row: int) -> VolumeChoice:
     return VolumeChoice(tuple(static), tuple(provisioned))
 
 
+def _was_made_for(claim: PersistentVolumeClaim, shape: Shape, cluster: Cluster) -> bool:
+    """The pod controls its ephemeral claim; the kubelet starts it with no other.
+
+    A pod made again under its old name finds the claim of its predecessor until that is collected. The shape is enough
+    to know the pod by: the claim's name, which has the pod's in it, is part of it.
+    """
+    controller = next((owner.uid for owner in claim.metadata.owner_references if owner.controller), "")
+    pod = cluster.pods.get(controller)
+    return pod is not None and pod.shape is shape
+
+
+def _pod_of(shape: Shape, cluster: Cluster) -> str:
+    return next((pod.key for pod in cluster.pods.values() if pod.shape is shape), "")
+
+
 def _is_delayed(claim: PersistentVolumeClaim, cluster: Cluster) -> bool:
     storage_class = cluster.storage.classes.get(cluster.storage.class_of(claim))
     waits = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
@@ -96,18 +122,22 @@ def _pod_volumes(shape: Shape, cluster: Cluster) -> PodVolumes:
             _check_bound(claim, cluster, result)
         else:
             delayed.append(claim)
+    selected = [claim for claim in delayed if cluster.storage.selected_node(claim)]
+    for claim in selected:
+        _check_selected(claim, cluster, result)
     # Small claims first, so that they do not take the large volumes; as kube-scheduler.
-    for claim in sorted(delayed, key=_size):
+    for claim in (*selected, *sorted((c for c in delayed if c not in selected), key=_size)):
         _check_delayed(claim, cluster, result)
     return result
 
 
 def _check_bound(claim: PersistentVolumeClaim, cluster: Cluster, result: PodVolumes) -> None:
     volume = cluster.storage.volumes.get(claim.spec.volume_name)
+    asked = result.present & result.reachable  # a node is refused for the first volume that it cannot use
     if volume is None:
-        result.present[:] = False
+        result.present &= ~asked
     else:
-        result.reachable &= reachable(volume, cluster)
+        result.reachable &= ~asked | reachable(volume, cluster)
 
 
 def reachable(volume: PersistentVolume, cluster: Cluster) -> Bools:
@@ -119,55 +149,79 @@ def reachable(volume: PersistentVolume, cluster: Cluster) -> Bools:
     return np.logical_or.reduce(masks) if masks else np.zeros(cluster.nodes.capacity, dtype=np.bool_)
 
 
+def _check_selected(claim: PersistentVolumeClaim, cluster: Cluster, result: PodVolumes) -> None:
+    """What is being provisioned for a node can be reached from there and, for all we know, only from there."""
+    row = cluster.nodes.row_of(cluster.storage.selected_node(claim))
+    for_this = np.arange(cluster.nodes.capacity) == (-1 if row is None else row)
+    result.satisfiable &= for_this
+
+
 def _check_delayed(claim: PersistentVolumeClaim, cluster: Cluster, result: PodVolumes) -> None:
-    capacity = cluster.nodes.capacity
-    choice: Ints = np.full(capacity, -1, dtype=np.int64)  # index into candidates, or -1
-    selected = cluster.storage.selected_node(claim)
-    candidates = [] if selected else _candidates(claim, cluster)
+    choice: Ints = np.full(cluster.nodes.capacity, -1, dtype=np.int64)  # index into candidates, or -1
+    own, candidates = _candidates(claim, cluster)
+    taken = _taken(result)
     for index, volume in enumerate(candidates):
-        here = reachable(volume, cluster) & (choice < 0) & ~_taken(volume, result)
+        here = reachable(volume, cluster) & (choice < 0)
+        for other, number in taken.get(volume.metadata.name, ()):
+            here &= other != number
         choice[here] = index
-    provisionable, enough = _provisionable(claim, cluster)
-    if selected:
-        row = cluster.nodes.row_of(selected)
-        at_selected = np.zeros(capacity, dtype=np.bool_)
-        if row is not None:
-            at_selected[row] = True
-        provisionable &= at_selected
-    unmatched = choice < 0
-    result.satisfiable &= ~unmatched | provisionable
-    result.enough_space &= ~unmatched | ~provisionable | enough
     result.chosen.append((claim, choice, candidates))
+    # A node is refused for the first claim that finds nothing on it.
+    asked = (choice < 0) & result.satisfiable & result.enough_space
+    provisionable, enough = _provisionable(claim, cluster)
+    # A claim that has a volume of its own will be bound to that one, whatever is made for it elsewhere.
+    result.satisfiable &= ~asked | (provisionable & (not own))
+    result.enough_space &= ~asked | ~result.satisfiable | enough
 
 
-def _taken(volume: PersistentVolume, result: PodVolumes) -> Bools:
-    """`[N]`: nodes on which an earlier claim of the same pod gets this volume."""
-    taken = np.zeros(len(result.present), dtype=np.bool_)
+def _taken(result: PodVolumes) -> dict[str, list[tuple[Ints, int]]]:
+    """What earlier claims of the same pod get: by volume, the choices over nodes in which it is this number."""
+    taken: dict[str, list[tuple[Ints, int]]] = {}
     for _, choice, candidates in result.chosen:
-        for index, other in enumerate(candidates):
-            if other is volume:
-                taken |= choice == index
+        for index in np.unique(choice[choice >= 0]).tolist():
+            taken.setdefault(candidates[index].metadata.name, []).append((choice, index))
     return taken
 
 
-def _candidates(claim: PersistentVolumeClaim, cluster: Cluster) -> list[PersistentVolume]:
-    """Volumes that would do for a claim, its own first, then the smallest; ties by name."""
+def _candidates(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[bool, list[PersistentVolume]]:
+    """Volumes that would do for a claim, the smallest first, ties by name; and whether they are its own already.
+
+    A claim that a volume names, or that one was promised to, gets no other. It need not select it, nor wait until it
+    is available: whoever tied them together had their reasons.
+    """
     storage = cluster.storage
-    wanted = storage.class_of(claim)
-    selects = compile_selector(claim.spec.selector) if claim.spec.selector is not None else lambda _: True
-    size = _size(claim)
-    good = [
+    if storage.selected_node(claim):
+        return False, []
+    promised = storage.promised_volumes()
+    usable = [volume for volume in storage.volumes.values() if _is_usable(volume, claim, cluster)]
+    own = [
         volume
-        for volume in storage.volumes.values()
-        if volume.spec.storage_class_name == wanted
-        and volume.spec.volume_mode == claim.spec.volume_mode
-        and volume.metadata.deletion_timestamp is None
-        and _capacity(volume) >= size
+        for volume in usable
+        if storage.belongs_to(volume, claim)
+        or (volume.spec.claim_ref is None and promised.get(volume.metadata.name) == claim.metadata.key)
+    ]
+    selects = compile_selector(claim.spec.selector) if claim.spec.selector is not None else lambda _: True
+    free = [
+        volume
+        for volume in usable
+        if volume.spec.claim_ref is None
+        and volume.metadata.name not in promised
+        and volume.status.phase == "Available"
         and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
         and selects(volume.metadata.labels)
-        and storage.free_for(volume, claim)
     ]
-    return sorted(good, key=lambda v: (not storage.belongs_to(v, claim), _capacity(v), v.metadata.name))
+    return bool(own), sorted(own or free, key=lambda v: (_capacity(v), v.metadata.name))
+
+
+def _is_usable(volume: PersistentVolume, claim: PersistentVolumeClaim, cluster: Cluster) -> bool:
+    """What even a volume that names the claim must be."""
+    return (
+        cluster.storage.class_of(volume) == cluster.storage.class_of(claim)
+        and volume.spec.volume_mode == claim.spec.volume_mode
+        and volume.spec.volume_attributes_class_name == claim.spec.volume_attributes_class_name
+        and volume.metadata.deletion_timestamp is None
+        and _capacity(volume) >= _size(claim)
+    )
 
 
 def _provisionable(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[Bools, Bools]:
@@ -200,9 +254,18 @@ def _with_space(claim: PersistentVolumeClaim, storage_class: StorageClass, clust
     space = np.zeros(nodes.capacity, dtype=np.bool_)
     for report in cluster.storage.capacities.values():
         if report.storage_class_name == storage_class.metadata.name and _offers(report) >= _size(claim):
-            selects = compile_selector(report.node_topology)
-            space |= np.array([selects(nodes.labels.of(row)) for row in range(nodes.capacity)])
+            space |= _selected_by(report.node_topology, nodes)
     return space
+
+
+def _selected_by(selector: LabelSelector | None, nodes: NodeColumns) -> Bools:
+    """`[N]`: by columns, since a driver of local disks reports for every node: nodes times reports is millions."""
+    if selector is None:
+        return np.zeros(nodes.capacity, dtype=np.bool_)
+    equal = (NodeSelectorRequirement(key, "In", (value,)) for key, value in selector.match_labels.items())
+    others = (NodeSelectorRequirement(r.key, r.operator, r.values) for r in selector.match_expressions)
+    term = NodeSelectorTerm(match_expressions=(*equal, *others))
+    return term_mask(term, nodes) if term.match_expressions else np.ones(nodes.capacity, dtype=np.bool_)
 
 
 def _offers(report: CSIStorageCapacity) -> int:
