@@ -16,6 +16,9 @@ ATTEMPT_SECONDS = Histogram(
     ["result", "profile"],
     buckets=_FAST,
 )
+ALGORITHM_SECONDS = Histogram(
+    "scheduler_scheduling_algorithm_duration_seconds", "Time of the filters and scores for one job.", buckets=_FAST
+)
 SLI_SECONDS = Histogram(
     "scheduler_pod_scheduling_sli_duration_seconds",
     "Time from a pod's first appearance in the queue to its bind.",
@@ -29,6 +32,10 @@ RESCUES = Counter(
     "Pods scheduled only because of the periodic flush: a wake-up was missed. Stays 0.",
 )
 PENDING_PODS = Gauge("scheduler_pending_pods", "Pods waiting, by queue.", ["queue"])
+UNSCHEDULABLE_PODS = Gauge("scheduler_unschedulable_pods", "Parked pods, by the filter that refused them.", ["plugin"])
+INCOMING_PODS = Gauge(
+    "scheduler_queue_incoming_pods_total", "How often pods entered a queue, by queue and cause.", ["queue", "event"]
+)
 CACHE_SIZE = Gauge("scheduler_cache_size", "What the picture holds.", ["type"])
 
 BIND_SECONDS = Histogram("koordpy_bind_duration_seconds", "Time of one bind request, retries included.", buckets=_FAST)

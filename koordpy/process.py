@@ -138,6 +138,11 @@ class Process:
         counts = self.queue.counts()
         for state in (State.ACTIVE, State.BACKOFF, State.PARKED):
             metrics.PENDING_PODS.labels(state.value).set(counts[state])
+        metrics.UNSCHEDULABLE_PODS.clear()
+        for plugin, number in self.queue.parked_by_plugin().items():
+            metrics.UNSCHEDULABLE_PODS.labels(plugin).set(number)
+        for (state, event), number in self.queue.entered.items():
+            metrics.INCOMING_PODS.labels(state.value, event).set(number)
         metrics.PENDING_PODS.labels("gated").set(sum(1 for p in self.cluster.pods.values() if p.gated))
         metrics.CACHE_SIZE.labels("nodes").set(len(self.cluster.nodes))
         metrics.CACHE_SIZE.labels("pods").set(len(self.cluster.pods))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -48,6 +49,7 @@ class Ticket:
     early_wake_used: bool = False
     number: int = 0  # of its newest heap entry; older entries are void
     parked_at: float = 0.0
+    refused_by: frozenset[str] = frozenset()  # names of filters
     rescued: bool = False  # woken by the periodic flush and by nothing else: a wake-up was missed
 
     def entry(self, first: float, number: int) -> _Entry:
@@ -84,6 +86,7 @@ class JobQueue:
         self._parked: dict[Shape | None, _Sleepers] = {}
         self._numbers = itertools.count(1)
         self.on_ready: Callable[[], None] = lambda: None  # called when there may be something to pop
+        self.entered: Counter[tuple[State, str]] = Counter()  # how often jobs entered a state, and why
 
     def counts(self) -> dict[State, int]:
         """How many tickets are in each state."""
@@ -91,6 +94,11 @@ class JobQueue:
         for ticket in self._tickets.values():
             counts[ticket.state] += 1
         return counts
+
+    def parked_by_plugin(self) -> Counter[str]:
+        """How many jobs sleep because of each filter."""
+        parked = (ticket for ticket in self._tickets.values() if ticket.state is State.PARKED)
+        return Counter(plugin for ticket in parked for plugin in ticket.refused_by)
 
     # --- arrivals and departures ---
 
@@ -103,7 +111,7 @@ class JobQueue:
             self.remove(key)
         first_seen = known.first_seen if known is not None else self._clock()
         ticket = self._tickets[key] = Ticket(key, name, priority, shape, since=created, first_seen=first_seen)
-        self._activate(ticket)
+        self._activate(ticket, "PodUpdate" if known is not None else "PodAdd")
 
     def remove(self, key: str) -> None:
         """The job is gone, placed by somebody else, or not to be scheduled any more."""
@@ -131,19 +139,21 @@ class JobQueue:
         ticket.state = State.GONE
         self._wake_scout(ticket.shape)
 
-    def park(self, ticket: Ticket, cures: Change) -> None:
+    def park(self, ticket: Ticket, cures: Change, refused_by: frozenset[str] = frozenset()) -> None:
         """It was refused: sleep until one of the cures happens."""
         if self._failed(ticket):
+            ticket.refused_by = refused_by
             ticket.state, ticket.parked_at, ticket.rescued = State.PARKED, self._clock(), False
             sleepers = self._parked.setdefault(ticket.shape, _Sleepers())
             sleepers.cures = cures
             heapq.heappush(sleepers.heap, ticket.entry(-ticket.priority, next(self._numbers)))
+            self.entered[State.PARKED, "ScheduleAttemptFailure"] += 1
 
     def retry(self, ticket: Ticket) -> None:
         """Something went wrong that time may heal, such as a bind that the API server did not answer."""
         self._tickets.setdefault(ticket.key, ticket)
         if self._failed(ticket):
-            self._back_off(ticket)
+            self._back_off(ticket, "ScheduleAttemptFailure")
 
     # --- wake-ups ---
 
@@ -190,9 +200,9 @@ class JobQueue:
             now = self._clock()
             if now >= ticket.ready_at or not ticket.early_wake_used:
                 ticket.early_wake_used |= is_news and now < ticket.ready_at
-                self._activate(ticket)
+                self._activate(ticket, "ClusterChange")
                 return
-            self._back_off(ticket)
+            self._back_off(ticket, "ClusterChange")
 
     def _failed(self, ticket: Ticket) -> bool:
         """Count the failure; False when the ticket is no longer wanted."""
@@ -207,13 +217,15 @@ class JobQueue:
         ticket.since = self._wall()
         return True
 
-    def _activate(self, ticket: Ticket) -> None:
+    def _activate(self, ticket: Ticket, why: str) -> None:
         ticket.state = State.ACTIVE
+        self.entered[State.ACTIVE, why] += 1
         heapq.heappush(self._active, ticket.entry(-ticket.priority, next(self._numbers)))
         self.on_ready()
 
-    def _back_off(self, ticket: Ticket) -> None:
+    def _back_off(self, ticket: Ticket, why: str) -> None:
         ticket.state = State.BACKOFF
+        self.entered[State.BACKOFF, why] += 1
         heapq.heappush(self._backoff, ticket.entry(ticket.ready_at, next(self._numbers)))
         self.on_ready()
 
@@ -222,7 +234,7 @@ class JobQueue:
         while self._backoff and self._backoff[0][0] <= now:
             entry = heapq.heappop(self._backoff)
             if _valid(entry, State.BACKOFF):
-                self._activate(entry[-1])
+                self._activate(entry[-1], "BackoffComplete")
 
 
 def _valid(entry: _Entry, state: State) -> bool:

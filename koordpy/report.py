@@ -21,7 +21,7 @@ from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, NotFound
 from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.lane import Lane
-from koordpy.kube.writes import PodRef, say_unscheduled
+from koordpy.kube.writes import PodRef, Unscheduled, say_unscheduled
 from koordpy.plan.answer import Refusal
 
 _LANE_WIDTH = 8
@@ -70,14 +70,8 @@ class Reporter:
             if pod is None or pod.node or self._said.get(uid) != refusal.message:
                 return
             try:
-                await say_unscheduled(
-                    self._client,
-                    ref(pod),
-                    version=pod.version,
-                    reason=refusal.reason,
-                    message=refusal.message,
-                    now=self._wall(),
-                )
+                told = Unscheduled(refusal.reason, refusal.message, pod.version, pod.generation, self._wall())
+                await say_unscheduled(self._client, ref(pod), told)
             except Conflict:
                 await asyncio.sleep(pause_s)  # the watch is about to tell what changed
             except (NotFound, NotLeading):

@@ -142,6 +142,7 @@ class Scheduler:
         profile = self._profiles[job.members[0].scheduler]
         started = time.perf_counter()
         answer = plan(job, self._cluster, profile)
+        metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
         if isinstance(answer, Refusal):
             self._refuse(job, ticket, answer)
         else:
@@ -163,7 +164,7 @@ class Scheduler:
         return Job(ticket.key, (record,))
 
     def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal) -> None:
-        self._queue.park(ticket, refusal.cures)
+        self._queue.park(ticket, refusal.cures, refusal.plugins)
         for member in job.members:
             self._reporter.refused(member, refusal)
         log.debug("refused", job=ticket.name, message=refusal.message)

@@ -26,6 +26,7 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     priority: int
     created: float
     version: str  # resourceVersion
+    generation: int = 0
     node: str = ""
     bound: bool = False
     nominated_node: str = ""
@@ -58,6 +59,7 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         priority=spec.priority,
         created=seconds_of_instant(meta.creation_timestamp) if meta.creation_timestamp else 0.0,
         version=meta.resource_version,
+        generation=meta.generation,
         node=spec.node_name,
         bound=bool(spec.node_name),
         nominated_node=pod.status.nominated_node_name,

@@ -75,19 +75,36 @@ async def _who_bound(client: Client, pod: PodRef, node: str) -> BindOutcome:
     return BindOutcome.BOUND if found.spec.node_name == node else BindOutcome.TAKEN
 
 
-async def say_unscheduled(client: Client, pod: PodRef, *, version: str, reason: str, message: str, now: float) -> None:
-    """Set `PodScheduled=False`; raises Conflict when the pod has changed since `version`.
+class Unscheduled(NamedTuple):
+    """What a `PodScheduled=False` condition says, and which state of the pod it speaks about."""
+
+    reason: str
+    message: str
+    version: str  # resourceVersion of the pod
+    generation: int
+    at: float
+
+
+async def say_unscheduled(client: Client, pod: PodRef, condition: Unscheduled) -> None:
+    """Set `PodScheduled=False`; raises Conflict when the pod has changed since.
 
     Without the version, a patch that was held up could tell a pod that has been bound meanwhile that it is not.
     """
-    condition = {
-        "type": POD_SCHEDULED,
-        "status": "False",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": instant_of_seconds(now),
+    body = {
+        "metadata": {"resourceVersion": condition.version},
+        "status": {
+            "conditions": [
+                {
+                    "type": POD_SCHEDULED,
+                    "status": "False",
+                    "reason": condition.reason,
+                    "message": condition.message,
+                    "lastTransitionTime": instant_of_seconds(condition.at),
+                    "observedGeneration": condition.generation,
+                }
+            ]
+        },
     }
-    body = {"metadata": {"resourceVersion": version}, "status": {"conditions": [condition]}}
     await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)
 
 

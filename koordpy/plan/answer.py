@@ -21,6 +21,7 @@ class Reason:
     text: str
     preemption_helps: bool  # False: nothing that could be evicted from the node would make the pod fit
     cures: Change  # the changes after which it is worth asking again
+    plugin: str = ""  # the filter that says so; filled in by the planner
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Refusal:
     culprit: str  # UID of the member that could not be placed
     reason: str = UNSCHEDULABLE  # of the pod condition
     counts: tuple[tuple[str, int], ...] = ()  # reason text, nodes
+    plugins: frozenset[str] = frozenset()  # the filters that refused
 
 
 def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal:
@@ -67,9 +69,15 @@ def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal
         cures=cures,
         culprit=culprit,
         counts=tuple(sorted(counts.items())),
+        plugins=frozenset(reason.plugin for reason in failed),
     )
 
 
 def refused_outright(culprit: str, nodes: int, reason: Reason) -> Refusal:
     """The refusal of a pod that no node was asked about."""
-    return Refusal(f"0/{nodes} nodes are available: {reason.text}.", cures=reason.cures, culprit=culprit)
+    return Refusal(
+        f"0/{nodes} nodes are available: {reason.text}.",
+        cures=reason.cures,
+        culprit=culprit,
+        plugins=frozenset((reason.plugin,)),
+    )

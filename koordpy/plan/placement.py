@@ -7,6 +7,7 @@ computed for all nodes at once; reasons are counted only when nothing is left, s
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def explain(shape: Shape, cluster: Cluster, profile: Profile) -> Counter[Reason]
         for reason, ruled_out in node_filter.explain(shape, cluster, remaining & ~passed):
             count = int(np.count_nonzero(ruled_out))
             if count:
-                counts[reason] += count
+                counts[replace(reason, plugin=node_filter.name)] += count
         remaining &= passed
     return counts
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from koordpy.api.errors import MalformedValue
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
@@ -10,7 +12,7 @@ from koordpy.cluster.shapes import Shape
 from koordpy.cluster.storage import NO_VOLUMES
 from koordpy.cluster.trial import Trial
 from koordpy.plan import placement
-from koordpy.plan.answer import Placement, Plan, Refusal, no_node_fits, refused_outright
+from koordpy.plan.answer import Placement, Plan, Reason, Refusal, no_node_fits, refused_outright
 from koordpy.plan.job import Job
 from koordpy.plan.profile import Profile
 from koordpy.plan.volumes import choice_at
@@ -50,13 +52,16 @@ def _place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, tria
 
 def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profile: Profile) -> int | Refusal:
     accepted = placement.feasible(shape, cluster, profile)
+    failed: Counter[Reason] = Counter()
     with Trial(cluster.occupancy) as promised:
         # A node must do with the pods that were promised room on it as well as without them: they may come or not.
         if _place_nominated(member, job, cluster, promised):
             accepted &= placement.feasible(shape, cluster, profile)
-        if not accepted.any():
-            failed = placement.explain(shape, cluster, profile)
-            return no_node_fits(member.uid, len(cluster.nodes), failed=dict(failed))
+            if not accepted.any():
+                failed = placement.explain(shape, cluster, profile)
+    if not accepted.any():
+        failed = failed or placement.explain(shape, cluster, profile)
+        return no_node_fits(member.uid, len(cluster.nodes), failed=dict(failed))
     own = cluster.nodes.row_of(member.nominated_node)
     if own is not None and accepted[own]:
         return own

@@ -7,7 +7,7 @@ a score answers with 0 to 100 for each candidate. Both see a shape and the pictu
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from koordpy.cluster.arrays import Bools, Ints
@@ -32,6 +32,8 @@ class Filter(Protocol):
 @runtime_checkable
 class PreFilter(Protocol):
     """A filter that can also refuse a pod without looking at any node; most need not."""
+
+    name: str
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
         """Why no node can take the pod; None when nodes should be asked."""
@@ -62,5 +64,8 @@ class Profile:
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
         """The first reason to refuse a pod outright."""
-        reasons = (each.prefilter(shape, cluster) for each in self.prefilters)
-        return next((reason for reason in reasons if reason is not None), None)
+        for each in self.prefilters:
+            reason = each.prefilter(shape, cluster)
+            if reason is not None:
+                return replace(reason, plugin=each.name)
+        return None

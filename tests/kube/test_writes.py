@@ -11,9 +11,9 @@ from koordpy.kube.client import NotLeading
 from koordpy.kube.errors import Conflict
 from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.lane import Lane
-from koordpy.kube.writes import BindOutcome, PodRef, bind, say_unscheduled
+from koordpy.kube.writes import BindOutcome, PodRef, Unscheduled, bind, say_unscheduled
 from tests.builders import Json, pod_json
-from tests.kube.world import PODS, World, now
+from tests.kube.world import PODS, World
 
 pytestmark = pytest.mark.looptime
 
@@ -242,14 +242,8 @@ async def test_a_cleared_lane_begins_nothing_more() -> None:
 
 
 async def _say(world: World, obj: Json) -> None:
-    await say_unscheduled(
-        world.client,
-        ref(obj),
-        version=obj["metadata"]["resourceVersion"],
-        reason="Unschedulable",
-        message="no room",
-        now=now(),
-    )
+    condition = Unscheduled("Unschedulable", "no room", obj["metadata"]["resourceVersion"], generation=1, at=0.0)
+    await say_unscheduled(world.client, ref(obj), condition)
 
 
 def _note(pod: PodRef, text: str) -> Note:

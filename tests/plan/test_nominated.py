@@ -1,0 +1,90 @@
+"""Room that was promised to a pod: who must leave it alone, and who may take it."""
+
+from koordpy.api.pod import Pod
+from koordpy.cluster.changes import Change
+from koordpy.cluster.picture import Cluster
+from koordpy.plan.answer import Plan
+from koordpy.plan.job import Job
+from koordpy.plan.planner import plan
+from koordpy.plan.profiles import default_profile
+from tests.builders import node, pod, pod_json, typed, with_identity
+
+PROFILE = default_profile("koord-scheduler")
+
+
+def promised(name, to, **arguments):
+    body = with_identity(pod_json(name, **arguments))
+    body["status"] = {"nominatedNodeName": to}
+    return typed(body, Pod)
+
+
+def cluster_of(*objects):
+    cluster = Cluster()
+    for each in objects:
+        cluster.upsert_node(each) if not isinstance(each, Pod) else cluster.upsert_pod(each)
+    return cluster
+
+
+def node_for(cluster, wanted):
+    record, _ = cluster.upsert_pod(wanted)
+    answer = plan(Job(record.uid, (record,)), cluster, PROFILE)
+    return answer.placements[0].node if isinstance(answer, Plan) else answer.message
+
+
+def test_a_pod_of_lower_or_equal_priority_does_not_take_promised_room():
+    cluster = cluster_of(node("n1", cpu=4), promised("vip", "n1", cpu=3, priority=10))
+    for priority in (0, 10):
+        assert node_for(cluster, pod(cpu=2, priority=priority)) == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_a_pod_of_higher_priority_may_take_it():
+    cluster = cluster_of(node("n1", cpu=4), promised("vip", "n1", cpu=3, priority=10))
+    assert node_for(cluster, pod(cpu=2, priority=11)) == "n1"
+
+
+def test_what_is_left_beside_the_promise_can_be_had():
+    cluster = cluster_of(node("n1", cpu=4), promised("vip", "n1", cpu=3, priority=10))
+    assert node_for(cluster, pod(cpu=1)) == "n1"
+
+
+def test_a_promised_pod_goes_to_its_node_even_if_another_scores_better():
+    cluster = cluster_of(node("empty", cpu=64), node("n1", cpu=4), pod("other", cpu=2, node="n1"))
+    assert node_for(cluster, promised("vip", "n1", cpu=1)) == "n1"
+
+
+def test_a_promised_pod_goes_elsewhere_when_its_node_does_not_fit_any_more():
+    cluster = cluster_of(node("empty", cpu=64), node("n1", cpu=4), pod("other", cpu=4, node="n1"))
+    assert node_for(cluster, promised("vip", "n1", cpu=1)) == "empty"
+
+
+def test_a_pod_that_counts_on_company_does_not_count_on_a_pod_that_is_only_promised():
+    """It must fit with the promised pod and without it: the promised one may never come."""
+    with_friend = with_identity(pod_json("follower", priority=0))
+    friend = with_identity(pod_json("friend", priority=10))
+    friend["metadata"]["labels"] = {"app": "friend"}
+    friend["status"] = {"nominatedNodeName": "n1"}
+    with_friend["spec"]["affinity"] = {
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "friend"}}}
+            ]
+        }
+    }
+    cluster = cluster_of(node("n1"), typed(friend, Pod))
+    message = node_for(cluster, typed(with_friend, Pod))
+    assert message == "0/1 nodes are available: 1 node(s) didn't match pod affinity rules."
+
+
+def test_the_promise_ends_with_the_pod_and_that_is_news_for_others():
+    cluster = cluster_of(node("n1", cpu=4))
+    record, _ = cluster.upsert_pod(promised("vip", "n1", cpu=3, priority=10))
+    _, happened = cluster.remove_pod(record.uid)
+    assert (Change.ROOM_FREED in happened.change, happened.node) == (True, "n1")
+    assert node_for(cluster, pod(cpu=4)) == "n1"
+
+
+def test_planning_with_promises_leaves_no_trace():
+    cluster = cluster_of(node("n1", cpu=4), promised("vip", "n1", cpu=3, priority=10))
+    before = cluster.nodes.requested.tobytes()
+    node_for(cluster, pod(cpu=2))
+    assert cluster.nodes.requested.tobytes() == before
