@@ -57,7 +57,11 @@ class Watches:
         on_pod_gone: Callable[[str], None],
         on_storage_changed: Callable[[], None],
     ) -> None:
-        self.pod_intake = PodIntake(cluster, queue, schedulers, on_gone=on_pod_gone)
+        def gone(uid: str) -> None:
+            on_pod_gone(uid)
+            on_storage_changed()  # whoever waits for the volumes of this pod need not any more
+
+        self.pod_intake = PodIntake(cluster, queue, schedulers, on_gone=gone)
         self.pods = Reflector(client, _PODS, self.pod_intake)
         reshaped = self.pod_intake.requeue_all
         self.others: tuple[Reflector[Any], ...] = (

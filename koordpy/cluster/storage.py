@@ -104,6 +104,12 @@ class Storage:
         """The claim, by key, to which each volume, by name, was promised."""
         return {volume: claim for claim, volume in self._promised_volumes}
 
+    def is_promised(self, choice: VolumeChoice) -> bool:
+        """Some pod still holds it; a pod that is gone or forgotten does not."""
+        return self._promised_volumes.keys() >= set(choice.static) and (
+            self._promised_nodes.keys() >= set(choice.provisioned)
+        )
+
     def belongs_to(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
         """The volume names this claim, by UID if it gives one."""
         ref = volume.spec.claim_ref

@@ -77,6 +77,7 @@ def volume_json(
     nodes: Iterable[str] = (),
     claim: str = "",
     claim_uid: str = "",
+    claim_namespace: str = "default",
     phase: str = "",
     labels: dict[str, str] | None = None,
     csi: str = "",
@@ -89,7 +90,7 @@ def volume_json(
     affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [_in(HOSTNAME, *nodes)]}]}} if nodes else None
     source = {"csi": {"driver": driver, "volumeHandle": csi}} if csi else {"local": {"path": "/mnt"}}
     gone = "2026-01-02T00:00:00Z" if deleting else None
-    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": claim, **_given(uid=claim_uid)}
+    reference = {"kind": "PersistentVolumeClaim", "namespace": claim_namespace, "name": claim, **_given(uid=claim_uid)}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
