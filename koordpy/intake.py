@@ -21,6 +21,7 @@ from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.cluster.changes import Change, Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.storage import NO_VOLUMES
 from koordpy.queue import JobQueue
 
 log = structlog.get_logger()
@@ -67,6 +68,11 @@ class PodIntake:
             return
         with reshaping(self._cluster, self.requeue_all):
             record, happened = self._cluster.upsert_pod(pod)
+        if record.bound and any(record.volumes):
+            # Its claims were bound before it was, so the API server's word replaces ours. A promise kept for the life
+            # of the pod would hold back a volume that others could have by then.
+            self._cluster.storage.release(record.volumes)
+            record.volumes = NO_VOLUMES
         if record.terminating and not record.bound:
             happened = self._cluster.forget(
                 record.uid
