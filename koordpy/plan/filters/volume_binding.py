@@ -14,7 +14,9 @@ from koordpy.plan.volumes import pod_volumes, problem_with_claims
 _CURES = Change.STORAGE | Change.NODE_ADDED | Change.NODE_RELABELLED
 _NODE_CONFLICT = Reason("node(s) didn't match PersistentVolume's node affinity", preemption_helps=False, cures=_CURES)
 _BIND_CONFLICT = Reason(
-    "node(s) didn't find available persistent volumes to bind", preemption_helps=False, cures=_CURES
+    "node(s) didn't find available persistent volumes to bind",
+    preemption_helps=False,
+    cures=_CURES | Change.POD_LEFT,  # a pod that could not be bound gives back the volume it was promised
 )
 _NO_SPACE = Reason("node(s) did not have enough free storage", preemption_helps=False, cures=_CURES)
 _NO_VOLUME = Reason(
