@@ -1,5 +1,6 @@
 """What a scheduler says about a case, in a form in which two of them can be compared; and the comparison."""
 
+import re
 from dataclasses import dataclass, field
 
 Scores = dict[str, int]  # by node
@@ -18,7 +19,7 @@ class Answer:
     def reasons(self) -> list[str]:
         """`0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.` gives two."""
         entries = first_sentence(self.message).partition(": ")[2].split(", ")
-        return [entry.partition(" ")[2] for entry in entries if entry]
+        return [re.sub('"[^"]*"', "...", entry.lstrip("0123456789 ")) for entry in entries if entry]
 
 
 def differences(kube: Answer, koordpy: Answer) -> list[str]:

@@ -12,6 +12,7 @@ from tests.differential import fates
 from tests.differential.features import ENABLED, TABLE, Features, probability
 from tests.differential.nodes import node
 from tests.differential.pods import bound_pod, incoming_pod
+from tests.differential.storage import NODE_NAMES, Storage, storage
 
 Json = dict[str, Any]
 
@@ -27,6 +28,7 @@ class Scene:
     features: Features  # what it is about itself
     nodes: list[Json]
     pods: list[Json]
+    storage: Storage
     fates: dict[str, str]  # by name of the pod: what happens to it before the first case
 
     def cases(self) -> list["Case"]:
@@ -48,13 +50,15 @@ def scene(number: int, enabled: Features = ENABLED) -> Scene:
     focus = _focus(rng)
     enabled &= focus if len(enabled) > len(TABLE) / 2 else enabled  # somebody has chosen a focus already
     features = _drawn(rng, enabled, at_least=rng.choice([0, 0.8]))
-    names = [f"s{number}-n{i}" for i in range(rng.randint(3, 12) if rng.random() < 0.98 else 0)]
-    rng.shuffle(names)  # neither their order of creation nor the one of their names may matter
+    names = NODE_NAMES[: rng.randint(3, 12) if "no-nodes" not in features else 0]
+    names = rng.sample(names, k=len(names))  # neither their order of creation nor the one of their names may matter
     nodes = [node(name, rng, features) for name in names]
-    lost = [f"s{number}-lost"] if "lost-nodes" in features else []
+    lost = ["lost"] if "lost-nodes" in features else []
     on = rng.choices([*names, *lost], k=rng.choice([0, *range(26)])) if names else []
-    pods = [bound_pod(f"s{number}-p{i}", where, rng, features) for i, where in enumerate(on)]
-    return Scene(number, enabled, features, nodes, pods, fates.draw(pods, rng, features))
+    made = storage(f"s{number}", rng, features)
+    used = made.names("bound")
+    pods = [bound_pod(f"s{number}-p{i}", where, rng, features, claims=used) for i, where in enumerate(on)]
+    return Scene(number, enabled, features, nodes, pods, made, fates.draw(pods, rng, features))
 
 
 def case_of(scene: Scene, seed: int) -> Case:
@@ -63,7 +67,9 @@ def case_of(scene: Scene, seed: int) -> Case:
     met = _drawn(rng, scene.features, at_least=0.5)
     own = met | _drawn(rng, scene.enabled, times=0.4)
     names = [node["metadata"]["name"] for node in scene.nodes]
-    pod = incoming_pod(f"s{scene.number}-incoming-{seed}", names, rng, own)
+    # Choosing a volume changes the scene, so only the last pod of a scene may.
+    kinds = ["bound", "broken"] if seed % PODS_PER_SCENE != PODS_PER_SCENE - 1 else ["bound", "waiting", "waiting"]
+    pod = incoming_pod(f"s{scene.number}-incoming-{seed}", names, rng, own, claims=scene.storage.names(*kinds))
     return Case(seed, own, scene, pod)
 
 

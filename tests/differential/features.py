@@ -15,6 +15,7 @@ TABLE = {
     "pod-level-resources": (ON, 0.1, "requests of the pod as a whole"),
     "overhead": (ON, 0.1, "a runtime class with overhead"),
     "pod-limit": (ON, 0.15, "nodes that take few pods"),
+    "no-nodes": (OFF, 0.02, "clusters without any node"),
     "odd-nodes": (ON, 0.1, "nodes that have none of a resource, or do not mention it"),
     "lost-nodes": (ON, 0.1, "pods on a node that is gone"),
     "terminating": (ON, 0.2, "bound pods that are being deleted"),
@@ -35,6 +36,10 @@ TABLE = {
     "pod-anti-affinity": (ON, 0.3, "required anti-affinity, both ways"),
     "preferred-pod-affinity": (ON, 0.3, "preferred affinity and anti-affinity, both ways"),
     "namespace-selector": (ON, 0.4, "pod affinity across namespaces"),
+    "bound-claims": (ON, 0.15, "claims with volumes that have a place, a zone, a limit or a single user"),
+    "waiting-claims": (ON, 0.15, "claims that get their volume where the pod goes"),
+    "broken-claims": (ON, 0.1, "claims that cannot be used"),
+    "disks": (ON, 0.1, "disks that are named in the pod itself"),
     # Corners in which kube-scheduler does what nobody would expect of it; each says what.
     "negative-namespaces": (OFF, 0.2, "namespaceSelector of NotIn and DoesNotExist, which it takes for all namespaces"),
     "no-number": (OFF, 0.2, "preference for a label greater than 'x': it says SchedulerError instead of ignoring it"),

@@ -10,11 +10,19 @@ import numpy as np
 from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
+from koordpy.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape
-from koordpy.intake import NamespaceIntake, NodeIntake, OwnerIntake, PodIntake, ServiceIntake
+from koordpy.intake import NamespaceIntake, NodeIntake, OwnerIntake, PodIntake, ServiceIntake, StorageIntake
 from koordpy.plan import placement
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Job
@@ -36,6 +44,8 @@ STRUCTS = {
     "ReplicationController": Service,  # its selector is of the same form
     "Service": Service,
     "StatefulSet": ReplicaSet,
+    **{struct.__name__: struct for struct in (CSIDriver, CSINode, CSIStorageCapacity, StorageClass)},
+    **{struct.__name__: struct for struct in (PersistentVolume, PersistentVolumeClaim)},
 }
 DECODERS = {kind: Decoder(kind, struct) for kind, struct in STRUCTS.items()}
 
@@ -45,10 +55,10 @@ def answer(surroundings: Iterable[Json], incoming: Json) -> Answer:
     cluster, record = _picture(surroundings, incoming)
     assert record.shape is not None, record.defect
     decision = plan(Job(record.key, (record,)), cluster, PROFILE)
+    if isinstance(decision, Refusal):
+        return Answer(message=decision.message)
     accepted = np.flatnonzero(placement.feasible(record.shape, cluster, PROFILE))
     names = [cluster.nodes.names[row] for row in accepted]
-    if isinstance(decision, Refusal):
-        return Answer(message=decision.message, feasible=frozenset(names))
     node = decision.placements[0].node
     if len(names) == 1:  # it is taken without being scored
         return Answer(node, frozenset(names))
@@ -72,6 +82,7 @@ def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, Pod
         "Pod": pods,
         **{kind: OwnerIntake(kind, cluster, pods.requeue_all) for kind in OWNERS},
         "Service": ServiceIntake(cluster, pods.requeue_all),
+        **{kind: StorageIntake(table, cluster, queue, lambda: None) for kind, table in _tables(cluster).items()},
     }
     objects = [each for each in [*surroundings, incoming] if each["kind"] in sinks]
     # Watches are not in step with each other: what is learned first must make no difference.
@@ -79,3 +90,15 @@ def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, Pod
     for each in objects:
         sinks[each["kind"]].upsert(DECODERS[each["kind"]](json.dumps(each).encode()))
     return cluster, cluster.pods[incoming["metadata"]["uid"]]
+
+
+def _tables(cluster: Cluster) -> dict[str, dict[str, Any]]:
+    storage = cluster.storage
+    return {
+        "CSIDriver": storage.drivers,
+        "CSINode": storage.csi_nodes,
+        "CSIStorageCapacity": storage.capacities,
+        "PersistentVolume": storage.volumes,
+        "PersistentVolumeClaim": storage.claims,
+        "StorageClass": storage.classes,
+    }

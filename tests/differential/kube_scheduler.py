@@ -11,8 +11,8 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections import defaultdict
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
 
@@ -29,9 +29,10 @@ STOP_SECONDS = 10
 POLL_SECONDS = 0.002
 
 Event = tuple[str, str]  # what the log says, and about which node or pod
+CHOSEN = "node chosen, now for the volumes there"
 
 # Scores are told at level 10, but at that level the whole program would also log every byte it sends and receives.
-VERBOSITY = "schedule_one=10,eventhandlers=4"
+VERBOSITY = "schedule_one=10,eventhandlers=4,binder=4"
 # It would let a pod follow an equal one to the next best node, without asking the others again.
 GATES = "OpportunisticBatching=false"
 
@@ -45,15 +46,17 @@ class KubeScheduler:
     def __init__(self, control_plane: ControlPlane, directory: Path) -> None:
         self._control_plane, self._directory = control_plane, directory
         self._offset = 0
-        self._seen: set[Event] = set()
+        self._seen: Counter[Event] = Counter()
+        self._chosen: dict[str, str] = {}
         self._totals: dict[str, Scores] = defaultdict(dict)
         self._by_plugin: dict[str, dict[str, Scores]] = defaultdict(lambda: defaultdict(dict))
 
     def __enter__(self) -> Self:
         (port,) = free_ports(1)
+        self._url = f"https://127.0.0.1:{port}"
         program = build(("kube-scheduler",))["kube-scheduler"]
         self._process = Process("kube-scheduler", [program, *self._flags(port)], self._directory / "kube-scheduler.log")
-        self._process.wait_until(lambda: _ready(port), READY_SECONDS)
+        self._process.wait_until(lambda: _get(f"{self._url}/readyz") is not None, READY_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,21 +81,42 @@ class KubeScheduler:
             f"--cert-dir={self._directory}",
             f"--vmodule={VERBOSITY}",
             f"--feature-gates={GATES}",
+            "--authorization-always-allow-paths=/readyz,/metrics",
         ]
 
-    async def wait_for(self, events: Collection[Event]) -> None:
-        """Wait until the log has told all of these."""
+    async def wait_for(self, events: Iterable[Event]) -> None:
+        """Wait until the log has told all of these, as often as they are given."""
+        wanted = Counter(events)
         deadline = time.monotonic() + SEEN_SECONDS
-        while missing := set(events) - self._seen:
+        while missing := wanted - self._seen:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"kube-scheduler has not said {sorted(missing)}\n{self._process.tail()}")
             await asyncio.sleep(POLL_SECONDS)
             self._read()
 
+    async def wait_for_added(self, kind: str, total: int) -> None:
+        """Wait until it has been told of so many new objects of a kind that its log says nothing of."""
+        deadline = time.monotonic() + SEEN_SECONDS
+        counter = re.compile(
+            rf'^scheduler_event_handling_duration_seconds_count{{event="{kind}Add"}} (\d+)$', re.MULTILINE
+        )
+        while True:
+            metrics = await asyncio.to_thread(_get, f"{self._url}/metrics")
+            found = counter.search(metrics or "")
+            if found and int(found[1]) >= total:
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"kube-scheduler knows of {found[1] if found else 'no'} {kind}, not of all {total}")
+
     def scores(self, pod: str) -> tuple[Scores, dict[str, Scores]]:
         """The total of each node for a pod (`namespace/name`) that it has decided on, and the parts by plugin."""
         self._read()
         return self._totals.pop(pod, {}), dict(self._by_plugin.pop(pod, {}))
+
+    def chosen(self, pod: str) -> str:
+        """The node that a pod goes to when its volumes are there; empty for pods without, or not decided yet."""
+        self._read()
+        return self._chosen.get(pod, "")
 
     def forget(self) -> None:
         """Objects of the next scene have other names; what was said about these is of no use any more."""
@@ -115,14 +139,18 @@ class KubeScheduler:
         elif said == "Calculated node's final score for pod":
             self._totals[fields["pod"]][fields["node"]] = int(fields["score"])
         elif " event for " in said:
-            self._seen.add((said, fields.get("pod") or fields["node"]))
+            self._seen[said, fields.get("pod") or fields["node"]] += 1
+        elif said == "AssumePodVolumes":
+            self._chosen[fields["pod"]] = fields["node"]
+            self._seen[CHOSEN, fields["pod"]] += 1
 
 
-def _ready(port: int) -> bool:
+def _get(url: str) -> str | None:
+    """What it answers; None while it does not."""
     anybody = ssl._create_unverified_context()  # it makes its own certificate, and nobody else listens on loopback
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=anybody))
     try:
-        with opener.open(f"https://127.0.0.1:{port}/readyz", timeout=5) as reply:
-            return reply.status == 200
+        with opener.open(url, timeout=5) as reply:
+            return reply.read().decode()
     except (urllib.error.URLError, OSError):
-        return False
+        return None

@@ -7,6 +7,7 @@ from tests.differential.affinity import pod_affinity, spread
 from tests.differential.features import Features
 from tests.differential.nodes import IMAGES, TAINTS
 from tests.differential.selectors import NUMBERS, node_selector, node_term, pod_labels
+from tests.differential.storage import NAMESPACE, pod_volumes
 from tests.differential.world import LOWEST_PRIORITY, NAMESPACES, OWNED, OWNER, OWNERS, PRIORITIES, RUNTIME_CLASS
 
 Json = dict[str, Any]
@@ -15,9 +16,9 @@ SOMEBODY_ELSE = "somebody-else"
 KUBE_SCHEDULER = "default-scheduler"
 
 
-def bound_pod(name: str, node: str, rng: Random, features: Features) -> Json:
+def bound_pod(name: str, node: str, rng: Random, features: Features, *, claims: list[str]) -> Json:
     """A pod on a node, which kube-scheduler counts and does not judge: it may well overcommit its node."""
-    pod = _pod(name, rng, features)
+    pod = _pod(name, rng, features, claims)
     pod["spec"] |= {"nodeName": node, "schedulerName": SOMEBODY_ELSE}
     if rng.random() < 0.5:
         pod["spec"]["priorityClassName"] = rng.choice(sorted(PRIORITIES))
@@ -26,8 +27,8 @@ def bound_pod(name: str, node: str, rng: Random, features: Features) -> Json:
     return pod
 
 
-def incoming_pod(name: str, nodes: list[str], rng: Random, features: Features) -> Json:
-    pod = _pod(name, rng, features)
+def incoming_pod(name: str, nodes: list[str], rng: Random, features: Features, *, claims: list[str]) -> Json:
+    pod = _pod(name, rng, features, claims)
     spec = pod["spec"]
     # It can preempt nobody: a case is one decision, and evictions would change the cluster of the next one.
     spec |= {"schedulerName": KUBE_SCHEDULER, "priorityClassName": LOWEST_PRIORITY}
@@ -44,7 +45,7 @@ def incoming_pod(name: str, nodes: list[str], rng: Random, features: Features) -
     return pod
 
 
-def _pod(name: str, rng: Random, features: Features) -> Json:
+def _pod(name: str, rng: Random, features: Features, claims: list[str]) -> Json:
     metadata: Json = {"name": name, "namespace": rng.choice(sorted(NAMESPACES)), "labels": pod_labels(rng)}
     if "default-spread" in features:
         if rng.random() < 0.4:
@@ -59,8 +60,11 @@ def _pod(name: str, rng: Random, features: Features) -> Json:
         spec["resources"] = {"requests": _pod_level_requests(rng, spec)}
     if "overhead" in features and rng.random() < 0.6:
         spec["runtimeClassName"] = RUNTIME_CLASS
+    if volumes := pod_volumes(rng, claims if metadata["namespace"] == NAMESPACE else [], features):
+        spec["volumes"] = volumes
     if "image-volumes" in features and rng.random() < 0.5:
-        spec["volumes"] = [{"name": "mounted", "image": {"reference": rng.choice(sorted(IMAGES))}}]
+        mounted = {"name": "mounted", "image": {"reference": rng.choice(sorted(IMAGES))}}
+        spec["volumes"] = [*spec.get("volumes", ()), mounted]
     if "host-ports" in features and rng.random() < 0.1:
         spec["hostNetwork"] = True
         for container in spec["containers"]:

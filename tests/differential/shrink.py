@@ -18,7 +18,10 @@ Reduction = Callable[[Case], Case]
 
 PARTS = [
     *(("spec", part) for part in ("affinity", "tolerations", "nodeSelector", "topologySpreadConstraints")),
-    *(("spec", part) for part in ("initContainers", "resources", "runtimeClassName", "taints", "unschedulable")),
+    *(
+        ("spec", part)
+        for part in ("initContainers", "resources", "runtimeClassName", "volumes", "taints", "unschedulable")
+    ),
     ("status", "images"),
     ("metadata", "ownerReferences"),
     ("metadata", "labels"),

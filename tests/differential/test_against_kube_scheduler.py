@@ -10,7 +10,7 @@ from tests.differential.kube_scheduler import KubeScheduler
 from tests.differential.run import run
 from tests.differential.stage import stage
 
-CASES = 600
+CASES = 1000
 
 
 @pytest.fixture

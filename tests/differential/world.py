@@ -6,6 +6,8 @@ know when they have arrived. The recordings in regressions/ are of this world: a
 
 from typing import Any
 
+from tests.differential.storage import storage_world
+
 Json = dict[str, Any]
 
 NAMESPACES = {
@@ -41,6 +43,7 @@ def world() -> list[tuple[str, Json]]:
         objects += [(resource, _owner(kind, namespace, labels)) for kind, (resource, _) in OWNERS.items()]
     for name, value in {**PRIORITIES, LOWEST_PRIORITY: -100}.items():
         objects.append(("priorityclasses", _object("scheduling.k8s.io/v1", "PriorityClass", name) | {"value": value}))
+    objects += storage_world()
     runtime = {"handler": "heavy", "overhead": {"podFixed": OVERHEAD}}
     objects.append(("runtimeclasses", _object("node.k8s.io/v1", "RuntimeClass", RUNTIME_CLASS) | runtime))
     return objects
