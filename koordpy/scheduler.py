@@ -130,8 +130,14 @@ class Scheduler:
             self.schedule_one(ticket)
         except Exception:
             log.exception("planning_failed", job=ticket.name, hint="please report this; tried again after a back-off")
-            metrics.ATTEMPTS.labels("error", "").inc()
             self._queue.retry(ticket)
+            record = self._cluster.pods.get(ticket.key)
+            if record is not None:
+                metrics.ATTEMPTS.labels("error", record.scheduler).inc()
+                problem = (
+                    "planning failed because of a mistake in the scheduler or one of its plugins; its log says more"
+                )
+                self._reporter.refused(record, Refusal(problem, Change.NONE, record.uid, reason=SCHEDULER_ERROR))
 
     def schedule_one(self, ticket: Ticket) -> None:
         """One job, from the head of the queue to its binds under way, or back to sleep with a reason."""

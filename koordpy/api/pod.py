@@ -67,6 +67,10 @@ class ISCSIDisk(Struct, frozen=True):
     read_only: bool = False
 
 
+class ImageSource(Struct, frozen=True):
+    reference: str = ""
+
+
 class Volume(Struct, frozen=True):
     """Only the sources that decide where a pod can run."""
 
@@ -77,6 +81,7 @@ class Volume(Struct, frozen=True):
     aws_elastic_block_store: EBSDisk | None = None
     rbd: RBDImage | None = None
     iscsi: ISCSIDisk | None = None
+    image: ImageSource | None = None
 
     @property
     def disk(self) -> GCEDisk | EBSDisk | RBDImage | ISCSIDisk | None:

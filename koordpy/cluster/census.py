@@ -79,7 +79,7 @@ class Census:
         self._term_order: list[Term] = []
         self._most_terms = _ENOUGH_TERMS
         self._questions = 0
-        self._epoch = 0  # raised when answers about shapes are void: tallies or terms dropped, namespaces relabelled
+        self.epoch = 0  # raised when answers about shapes are void: tallies or terms dropped, namespaces relabelled
         self.namespace_labels: dict[str, dict[str, str]] = {}
 
     # --- questions ---
@@ -103,7 +103,7 @@ class Census:
 
     def terms_about(self, shape: Shape) -> list[Term]:
         """Terms, carried by pods on nodes, that speak about pods of this shape."""
-        checked = shape.remember("terms about", self._epoch, _Checked)
+        checked = shape.remember("terms about", self.epoch, _Checked)
         checked.terms += [term for term in self._term_order[checked.upto :] if term.matches(shape)]
         checked.upto = len(self._term_order)
         return checked.terms
@@ -158,7 +158,7 @@ class Census:
     # --- bookkeeping ---
 
     def _including(self, shape: Shape) -> list[Tally]:
-        checked = shape.remember("included in", self._epoch, _Checked)
+        checked = shape.remember("included in", self.epoch, _Checked)
         checked.found += [tally for tally in self._order[checked.upto :] if tally.includes(shape)]
         checked.upto = len(self._order)
         return checked.found
@@ -166,7 +166,7 @@ class Census:
     def _carried(self, shape: Shape) -> list[Term]:
         spoken = _spoken_terms(shape)
         namespace = shape.traits.namespace
-        return shape.remember("carries", self._epoch, lambda: [self._term(*each, namespace) for each in spoken])
+        return shape.remember("carries", self.epoch, lambda: [self._term(*each, namespace) for each in spoken])
 
     def _term(self, kind: Kind, weight: int, term: PodAffinityTerm, namespace: str) -> Term:
         key = (kind, weight, namespace, _pack(term))
@@ -200,7 +200,7 @@ class Census:
                     tally.counts[row] += pods
 
     def _recount(self) -> None:
-        self._epoch += 1
+        self.epoch += 1
         for tally in self._order:
             tally.counts[:] = 0
             self._count(tally)
@@ -209,14 +209,14 @@ class Census:
         keep = sorted(self._tallies.items(), key=lambda item: item[1].asked)[_MOST_TALLIES // 2 :]
         self._tallies = dict(keep)
         self._order = [tally for _, tally in keep]
-        self._epoch += 1
+        self.epoch += 1
 
     def _drop_idle_terms(self) -> None:
         """Forget the terms that no pod on a node carries; one that comes back starts at zero, which is where it was."""
         self._terms = {key: term for key, term in self._terms.items() if term.counts.any()}
         self._term_order = list(self._terms.values())
         self._most_terms = max(_ENOUGH_TERMS, 2 * len(self._terms))
-        self._epoch += 1
+        self.epoch += 1
 
 
 def _spoken_terms(shape: Shape) -> Iterator[tuple[Kind, int, PodAffinityTerm]]:

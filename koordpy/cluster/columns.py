@@ -11,8 +11,10 @@ import numpy as np
 
 from koordpy.api.node import Taint
 from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.codes import Codes
 from koordpy.cluster.labels import NodeLabels
 from koordpy.cluster.resources import ResourceTable
+from koordpy.cluster.rowlog import RowLog
 from koordpy.cluster.shapes import Shape
 
 _FIRST_ROWS = 64
@@ -33,13 +35,14 @@ class NodeColumns:
         self.scored: Ints = np.zeros((2, _FIRST_ROWS), dtype=np.int64)  # [2, N]: cpu, memory; missing requests assumed
         self.labels = NodeLabels(_FIRST_ROWS)
         self.unschedulable: Bools = np.zeros(_FIRST_ROWS, dtype=np.bool_)  # [N]
+        self._taint_codes: Codes[tuple[Taint, ...]] = Codes(())
+        self._taint_codes.use(())  # code 0 is for no taints, and for rows that are free
         self.taint_code: Ints = np.zeros(_FIRST_ROWS, dtype=np.int64)  # [N]: index into taint_sets
-        self.taint_sets: list[tuple[Taint, ...]] = [()]
-        self._taint_code_of: dict[tuple[Taint, ...], int] = {(): 0}
         self.images: list[dict[str, int]] = [{} for _ in range(_FIRST_ROWS)]  # name -> bytes
         self.image_nodes: dict[str, int] = {}  # name -> how many nodes have it
         # Raised when labels, taints or images change, or rows; what is derived from those is kept until then.
         self.static_generation = 0
+        self.usage_log = RowLog()  # rows whose allocatable or usage changed
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -75,9 +78,15 @@ class NodeColumns:
         self.set_taints(row, (), unschedulable=False)
         self.set_images(row, {})
         self._free.append(row)
+        self.usage_log.touch(row)
         self._rows_changed()
 
     # --- what a node is ---
+
+    @property
+    def taint_sets(self) -> list[tuple[Taint, ...]]:
+        """The set of taints of each code."""
+        return self._taint_codes.values
 
     def set_allocatable(self, row: int, amounts: dict[int, int]) -> Ints:
         """Replace what a node has, by resource row; returns the differences, `[R]`."""
@@ -87,6 +96,8 @@ class NodeColumns:
         for resource, value in amounts.items():
             self.allocatable[resource, row] = value
         difference: Ints = self.allocatable[:, row] - before
+        if difference.any():
+            self.usage_log.touch(row)
         return difference
 
     def set_labels(self, row: int, labels: dict[str, str]) -> bool:
@@ -97,13 +108,12 @@ class NodeColumns:
 
     def set_taints(self, row: int, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
         """Says whether anything changed. The nodes of a pool share their taints, so a set of taints has a code."""
-        code = self._taint_code_of.get(taints)
-        if code is None:
-            code = self._taint_code_of[taints] = len(self.taint_sets)
-            self.taint_sets.append(taints)
-        if self.taint_code[row] == code and self.unschedulable[row] == unschedulable:
+        before = int(self.taint_code[row])
+        if self.taint_sets[before] == taints and self.unschedulable[row] == unschedulable:
             return False
-        self.taint_code[row] = code
+        self.taint_code[row] = self._taint_codes.use(taints) if taints else 0
+        if before:
+            self._taint_codes.leave(before)
         self.unschedulable[row] = unschedulable
         self.static_generation += 1
         return True
@@ -127,6 +137,7 @@ class NodeColumns:
         """Count `count` pods of a shape on a node; a negative count takes them off again."""
         self.requested[shape.rows, row] += shape.amounts * count
         self.scored[:, row] += shape.scored * count
+        self.usage_log.touch(row)
 
     def has_room(self, row: int, shape: Shape) -> bool:
         """Room for one more pod of a shape on one node, as far as resources go."""

@@ -1,7 +1,7 @@
 """Node labels as columns of integer codes, one column per key that somebody has asked about.
 
 `column(key).codes` is `[N]`: the code of the node's value, or -1 where the node lacks the label (or the row is free).
-Codes are given in order of first sight and never change, so they also serve as domain numbers for `bincount`.
+Codes also serve as domain numbers for `bincount`; they hold until labels change.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from koordpy.cluster.arrays import Ints
+from koordpy.cluster.codes import Codes
 
 
 class LabelColumn:
@@ -16,22 +17,23 @@ class LabelColumn:
 
     def __init__(self, capacity: int) -> None:
         self.codes: Ints = np.full(capacity, -1, dtype=np.int64)  # [N]
-        self.values: list[str] = []
-        self._code_of: dict[str, int] = {}
+        self._codes: Codes[str] = Codes("")
+
+    @property
+    def values(self) -> list[str]:
+        """The value of each code; empty for a code that no node has."""
+        return self._codes.values
 
     def code_of(self, value: str) -> int:
-        """The code of a value; -2 for one that no node has ever had, which equals no node's code."""
-        return self._code_of.get(value, -2)
+        """The code of a value; -2 for one that no node has, which equals no node's code."""
+        code = self._codes.get(value)
+        return -2 if code is None else code
 
     def set(self, row: int, value: str | None) -> None:
-        if value is None:
-            self.codes[row] = -1
-            return
-        code = self._code_of.get(value)
-        if code is None:
-            code = self._code_of[value] = len(self.values)
-            self.values.append(value)
-        self.codes[row] = code
+        before = int(self.codes[row])
+        self.codes[row] = -1 if value is None else self._codes.use(value)
+        if before >= 0:
+            self._codes.leave(before)
 
 
 class NodeLabels:

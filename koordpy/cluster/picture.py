@@ -46,6 +46,17 @@ class Cluster:
         self.reshapings = 0  # how often pods were given other shapes, because a new label key began to matter
         self.census.fit(self.nodes.capacity)
 
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Equal as long as nothing has happened that a plan could see, promises to nominated pods aside."""
+        return (
+            self.nodes.usage_log.position,
+            self.nodes.static_generation,
+            self.storage.generation,
+            self.workloads.generation,
+            self.census.epoch,
+        )
+
     # --- what the API server says about nodes ---
 
     def upsert_node(self, node: Node) -> Happened:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from koordpy.api.pod import Container, ContainerStatus, Pod, PodSpec, Quantities
-from koordpy.cluster.resources import amount
+from koordpy.cluster.resources import MOST, amount
 
 Amounts = dict[str, int]
 
@@ -92,7 +92,7 @@ def _with_pod_level(spec: PodSpec, total: Amounts) -> Amounts:
     overhead = _amounts(spec.overhead, "spec.overhead")
     asked = _amounts(spec.resources.requests, "spec.resources.requests")
     replaced = {
-        name: value + overhead.get(name, 0)
+        name: min(value + overhead.get(name, 0), MOST)
         for name, value in asked.items()
         if name in _ASSUMED or name.startswith("hugepages-")
     }
@@ -105,7 +105,7 @@ def _amounts(quantities: Quantities, field: str) -> Amounts:
 
 def _add(total: Amounts, more: Mapping[str, int]) -> None:
     for name, value in more.items():
-        total[name] = total.get(name, 0) + value
+        total[name] = min(total.get(name, 0) + value, MOST)
 
 
 def _raise_to(total: Amounts, at_least: Mapping[str, int]) -> None:

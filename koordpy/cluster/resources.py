@@ -12,8 +12,8 @@ from koordpy.api.quantity import milli_units, units
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 _WELL_KNOWN = ("cpu", "memory", "ephemeral-storage", "pods")
 
-# More than any machine has (36 petabytes), and small enough that 250 pods asking for it do not overflow int64.
-MOST = 2**55
+# More than any machine has (a pebibyte), and small enough that thousands of pods asking for it do not overflow int64.
+MOST = 2**50
 
 
 class ResourceTable:

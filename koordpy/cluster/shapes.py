@@ -25,7 +25,7 @@ from koordpy.cluster.resources import ResourceTable
 
 T = TypeVar("T")
 
-_OWNERS_WITH_SELECTORS = ("ReplicaSet", "StatefulSet", "ReplicationController")
+_OWNERS_WITH_SELECTORS = {("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("v1", "ReplicationController")}
 
 
 class ClaimUse(NamedTuple):
@@ -52,7 +52,8 @@ class Traits(msgspec.Struct, frozen=True, gc=False):
     tolerations: tuple[Toleration, ...]
     spread: tuple[TopologySpreadConstraint, ...]
     ports: tuple[ContainerPort, ...]  # host ports only
-    images: tuple[str, ...]
+    images: tuple[str, ...]  # of containers
+    image_volumes: tuple[str, ...]
     resource_claims: bool
     claims: tuple[ClaimUse, ...]
     disks: tuple[Volume, ...]  # attached without a claim; nameless, since the name is only the pod's own
@@ -138,7 +139,8 @@ def _traits(pod: Pod, labels: tuple[tuple[str, str], ...]) -> Traits:
     meta, spec = pod.metadata, pod.spec
     asked = requests_of(pod)
     affinity = spec.affinity
-    owner = next(((o.kind, o.name) for o in meta.owner_references if o.controller), ("", ""))
+    owners = (o for o in meta.owner_references if o.controller)
+    owner = next(((o.kind, o.name) for o in owners if (o.api_version, o.kind) in _OWNERS_WITH_SELECTORS), ("", ""))
     return Traits(
         namespace=meta.namespace,
         needed=tuple(sorted(asked.needed.items())),
@@ -146,7 +148,7 @@ def _traits(pod: Pod, labels: tuple[tuple[str, str], ...]) -> Traits:
         scored_itself=asked.scored_itself,
         labels=labels,
         terminating=meta.deletion_timestamp is not None,
-        owner=owner if owner[0] in _OWNERS_WITH_SELECTORS else ("", ""),
+        owner=owner,
         node_selector=tuple(sorted(spec.node_selector.items())),
         node_affinity=affinity.node_affinity if affinity else None,
         pod_affinity=affinity.pod_affinity if affinity else None,
@@ -155,6 +157,7 @@ def _traits(pod: Pod, labels: tuple[tuple[str, str], ...]) -> Traits:
         spread=spec.topology_spread_constraints,
         ports=_host_ports(spec),
         images=tuple(c.image for c in (*spec.init_containers, *spec.containers)),
+        image_volumes=tuple(v.image.reference for v in spec.volumes if v.image is not None),
         resource_claims=bool(spec.resource_claims),
         claims=tuple(_claims(pod)),
         disks=tuple(msgspec.structs.replace(v, name="") for v in spec.volumes if v.disk is not None),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 
+_SHARED = random.Random()  # noqa: S311 - jitter needs no secrecy; seeding one for each request costs more than the request
+
 
 class Backoff:
     """Exponential with jitter: half of each delay is random, so that many clients do not come back in step."""
 
     def __init__(self, first_s: float, most_s: float, rng: random.Random | None = None) -> None:
         self._first_s, self._most_s = first_s, most_s
-        self._rng = rng or random.Random()  # noqa: S311 - jitter needs no secrecy
+        self._rng = rng or _SHARED
         self._failures = 0
 
     def next_s(self, at_least_s: float | None = None) -> float:

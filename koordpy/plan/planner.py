@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from koordpy.api.errors import MalformedValue
 from koordpy.cluster.changes import Change
@@ -20,6 +21,21 @@ from koordpy.plan.volumes import choice_at
 
 def plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
     """Place all members on one view of the cluster; the picture is afterwards as it was before."""
+    if len(job.members) > 1 or job.members[0].shape is None or cluster.nominated:
+        return _plan(job, cluster, profile)
+    # The 10,000th pod of a shape that was refused a moment ago is refused for the same reason, without asking again.
+    shape, version = job.members[0].shape, cluster.version
+    known = shape.memo.get((profile, "refusal"))
+    if known is not None and known[0] == version:
+        refusal: Refusal = known[1]
+        return replace(refusal, culprit=job.members[0].uid)
+    answer = _plan(job, cluster, profile)
+    if isinstance(answer, Refusal):
+        shape.memo[profile, "refusal"] = (version, answer)
+    return answer
+
+
+def _plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
     placements = []
     with Trial(cluster.occupancy) as trial:
         for member in job.members:
@@ -34,10 +50,10 @@ def _place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, tria
     shape = member.shape
     if shape is None:
         return _unreadable(member, member.defect)
-    outright = profile.prefilter(shape, cluster)
-    if outright is not None:
-        return refused_outright(member.uid, len(cluster.nodes), outright)
     try:
+        outright = profile.prefilter(shape, cluster)
+        if outright is not None:
+            return refused_outright(member.uid, len(cluster.nodes), outright)
         row = _best_row(member, shape, job, cluster, profile)
     except MalformedValue as error:  # an operator that no API server should have let in
         return _unreadable(member, str(error))

@@ -48,7 +48,7 @@ class Score(Protocol):
         """`[C]`: 0 to 100 for each of the candidate rows, `[C]`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """The filters in the order in which a node is asked, and the scores with their weights."""
 

@@ -1,5 +1,12 @@
-"""Random nodes, pods and surroundings as API JSON. Few values for everything, so that pods and nodes meet often."""
+"""Random nodes, pods and surroundings as API JSON. Few values for everything, so that pods and nodes meet often.
 
+Bodies are made once, by a seeded generator, and hypothesis chooses among them, the simplest first: a world is a few
+dozen choices and not a thousand, so that many worlds can be tried, and a failing one still shrinks.
+"""
+
+import json
+from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -11,35 +18,18 @@ Json = dict[str, Any]
 
 NODE_NAMES = [f"n{i}" for i in range(7)]
 NAMESPACES = ["default", "blue", "red"]
-TOPOLOGY_KEYS = [HOSTNAME, ZONE, ZONE, "rack"]
-IMAGES = {"example.com/small:1": 10, "example.com/medium:1": 180, "example.com/large:latest": 640, "huge:1": 2300}
 _KINDS = ["ReplicaSet", "StatefulSet", "ReplicationController"]
 
 
-def often(strategy: st.SearchStrategy[Any], otherwise: Any = None) -> st.SearchStrategy[Any]:
-    return st.one_of(st.just(otherwise), strategy)
+# --- values ---
 
-
-def one_in(number: int) -> st.SearchStrategy[bool]:
-    """Rarely true, and never in the smallest example."""
-    return st.integers(1, number).map(lambda drawn: drawn == number)
-
-
-def some(values: list[Any], most: int) -> st.SearchStrategy[list[Any]]:
-    return st.lists(st.sampled_from(values), max_size=most)
-
-
-# --- labels and selectors ---
-
-POD_LABELS = st.fixed_dictionaries(
-    {},
-    optional={
-        "app": st.sampled_from(["web", "db"]),
-        "tier": st.sampled_from(["front", "back"]),
-        "index": st.sampled_from(["1", "2"]),
-    },
-)
-NAMESPACE_LABELS = st.fixed_dictionaries({}, optional={"team": st.sampled_from(["a", "b"])})
+TOPOLOGY_KEYS = [HOSTNAME, ZONE, ZONE, "rack"]
+IMAGES = {"example.com/small:1": 10, "example.com/medium:1": 180, "example.com/large:latest": 640, "huge:1": 2300}
+TAINTS = [
+    {"key": key, "value": value, "effect": effect}
+    for key, value in (("dedicated", "gpu"), ("dedicated", "batch"), ("spot", ""))
+    for effect in ("NoSchedule", "PreferNoSchedule", "NoExecute")
+]
 SELECTORS = [
     None,
     selector(),
@@ -58,58 +48,21 @@ NAMESPACE_SELECTORS = [
     selector(requirement("team", "Exists")),
     selector(requirement("team", "NotIn", "a")),
 ]
-
-# --- nodes ---
-
-TAINTS = [
-    {"key": key, "value": value, "effect": effect}
-    for key, value in (("dedicated", "gpu"), ("dedicated", "batch"), ("spot", ""))
-    for effect in ("NoSchedule", "PreferNoSchedule", "NoExecute")
-]
-NODE_LABELS = st.fixed_dictionaries(
-    {},
-    optional={
-        ZONE: st.sampled_from(["a", "b", ""]),
-        "rack": st.sampled_from(["r1", "r2"]),
-        "disk": st.sampled_from(["ssd", "hdd"]),
-        "generation": st.sampled_from(["1", "4", "09", "many"]),
-    },
-)
-ALLOCATABLE = st.fixed_dictionaries(
-    {
-        "cpu": st.sampled_from(["1", "3900m", "16"]),
-        "memory": st.sampled_from(["1Gi", "7901372Ki", "64G"]),
-        "pods": st.sampled_from(["1", "3", "110"]),
-    },
-    optional={"example.com/gpu": st.sampled_from(["0", "2"]), "ephemeral-storage": st.sampled_from(["1Gi", "10Gi"])},
-)
-
-
-@st.composite
-def node(draw: st.DrawFn, name: str) -> Json:
-    labels = draw(NODE_LABELS)
-    if not draw(one_in(10)):
-        labels[HOSTNAME] = name
-    spec: Json = {"unschedulable": True} if draw(one_in(6)) else {}
-    if taints := draw(some(TAINTS, 2)):
-        spec["taints"] = taints
-    allocatable = {} if draw(one_in(16)) else draw(ALLOCATABLE)
-    images = [{"names": [i], "sizeBytes": IMAGES[i] * 2**20} for i in draw(st.sets(st.sampled_from(list(IMAGES))))]
-    status = {"allocatable": allocatable, "images": images}
-    return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
-
-
-# --- pods ---
-
-_REQUESTS = st.fixed_dictionaries(
-    {},
-    optional={
-        "cpu": st.sampled_from(["0", "100m", "0.5", "2"]),
-        "memory": st.sampled_from(["0", "100M", "256Mi", "3Gi"]),
-        "example.com/gpu": st.sampled_from(["1", "2"]),
-        "ephemeral-storage": st.just("800Mi"),
-    },
-)
+SERVICE_SELECTORS = [{"app": "web"}, {"tier": "front"}, {"index": "1"}, {"tier": "front", "app": "db"}]
+OWNER_SELECTORS = [selector(app="web"), selector(app="db"), selector(requirement("tier", "Exists")), selector()]
+_POD_LABELS = {"app": ["web", "web", "db"], "tier": ["front", "back"], "index": ["1", "2"]}
+_NODE_LABELS = {
+    ZONE: ["a", "b", ""],
+    "rack": ["r1", "r2"],
+    "disk": ["ssd", "hdd"],
+    "generation": ["1", "4", "09", "many"],
+}
+_REQUESTS = {
+    "cpu": ["0", "100m", "0.5", "2"],
+    "memory": ["0", "100M", "256Mi", "3Gi"],
+    "example.com/gpu": ["1", "2"],
+    "ephemeral-storage": ["800Mi"],
+}
 _PORTS = [host_port(8080, protocol, address) for protocol in ("TCP", "UDP") for address in ("", "10.0.0.1", "0.0.0.0")]
 _PORTS += [host_port(8080, "TCP", "10.0.0.2"), host_port(9090)]
 _EXPRESSIONS = [
@@ -140,121 +93,173 @@ _TOLERATIONS = [
 ]
 
 
-@st.composite
-def container(draw: st.DrawFn, *, init: bool = False) -> Json:
-    body: Json = {"name": "c", "image": draw(st.sampled_from(["example.com/large", *IMAGES]))}
-    body["resources"] = {"requests": draw(_REQUESTS)}
-    if draw(one_in(4)):
-        body["ports"] = [draw(st.sampled_from(_PORTS))]
-    if init and draw(st.booleans()):
+# --- bodies ---
+
+
+def _some_of(rng: Random, values: dict[str, list[str]], chance: float) -> dict[str, str]:
+    return {key: rng.choice(choices) for key, choices in values.items() if rng.random() < chance}
+
+
+def _few(rng: Random, values: list[Any], most: int) -> list[Any]:
+    return [rng.choice(values) for _ in range(rng.randint(0, most))]
+
+
+def _node(rng: Random) -> Json:
+    labels = _some_of(rng, _NODE_LABELS, 0.8)
+    if rng.random() < 0.9:
+        labels[HOSTNAME] = "its own name"
+    spec: Json = {"unschedulable": True} if rng.random() < 0.1 else {}
+    if rng.random() < 0.4:
+        spec["taints"] = _few(rng, TAINTS, 2)
+    allocatable = {
+        "cpu": rng.choice(["16", "3900m", "64", "1"]),
+        "memory": rng.choice(["64G", "7901372Ki", "128Gi", "1Gi"]),
+        "pods": rng.choice(["110", "110", "110", "3"]),
+    } | _some_of(rng, {"example.com/gpu": ["0", "2", "8"], "ephemeral-storage": ["1Gi", "10Gi"]}, 0.6)
+    images = [{"names": [i], "sizeBytes": IMAGES[i] * 2**20} for i in IMAGES if rng.random() < 0.4]
+    status = {"allocatable": {} if rng.random() < 0.04 else allocatable, "images": images}
+    return {"metadata": {"labels": labels}, "spec": spec, "status": status}
+
+
+def _container(rng: Random, *, init: bool = False) -> Json:
+    body: Json = {"name": "c", "image": rng.choice(["example.com/large", *IMAGES])}
+    body["resources"] = {"requests": _some_of(rng, _REQUESTS, 0.4)}
+    if rng.random() < 0.2:
+        body["ports"] = [rng.choice(_PORTS)]
+    if init and rng.random() < 0.5:
         body["restartPolicy"] = "Always"
     return body
 
 
-@st.composite
-def _pod_term(draw: st.DrawFn) -> Json:
-    term = pod_term(draw(st.sampled_from(TOPOLOGY_KEYS)), draw(st.sampled_from(SELECTORS)))
-    if draw(one_in(3)):
-        term["namespaces"] = draw(some(NAMESPACES, 2))
-    if draw(one_in(3)):
-        term["namespaceSelector"] = draw(st.sampled_from(NAMESPACE_SELECTORS))
-    return term
-
-
-def _weighted(terms: st.SearchStrategy[Json]) -> st.SearchStrategy[list[tuple[int, Json]]]:
-    return st.lists(st.tuples(st.sampled_from([1, 10, 100]), terms), max_size=2)
-
-
-@st.composite
-def _affinity(draw: st.DrawFn, *, nodes: bool) -> Json:
-    required, preferred = st.lists(_pod_term(), max_size=2), _weighted(_pod_term())
-    chosen: Json = {}
-    for side in ("near", "apart"):
-        kind = draw(st.sampled_from(["", "required", "preferred"]))
-        if kind == "required":
-            chosen[side] = draw(required)
-        elif kind == "preferred":
-            chosen[f"prefer_{side}"] = draw(preferred)
-    if nodes and draw(st.booleans()):
-        chosen["nodes"] = draw(some(_NODE_TERMS, 3))
-    if nodes and draw(st.booleans()):
-        chosen["prefer_nodes"] = draw(_weighted(st.sampled_from(_NODE_TERMS)))
-    return affinity(**chosen)
-
-
-_SPREAD = st.fixed_dictionaries(
-    {
-        "maxSkew": st.integers(1, 3),
-        "topologyKey": st.sampled_from(TOPOLOGY_KEYS),
-        "whenUnsatisfiable": st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]),
-    },
-    optional={
-        "labelSelector": st.sampled_from(SELECTORS[1:]),
-        "minDomains": st.integers(1, 4),
-        "matchLabelKeys": st.sampled_from([["index"], ["index", "no-such-label"]]),
-        "nodeAffinityPolicy": st.sampled_from(["Honor", "Ignore"]),
-        "nodeTaintsPolicy": st.sampled_from(["Honor", "Ignore"]),
-    },
-)
-
-
-@st.composite
-def _basic_pod(draw: st.DrawFn, name: str) -> Json:
-    metadata: Json = {"name": name, "uid": name, "namespace": draw(st.sampled_from(["default", *NAMESPACES]))}
-    metadata["labels"] = draw(POD_LABELS)
-    if kind := draw(often(st.sampled_from(_KINDS))):
-        metadata["ownerReferences"] = [{"kind": kind, "name": "owner", "controller": draw(st.booleans())}]
-    spec: Json = {"containers": draw(st.lists(container(), min_size=1, max_size=2))}
-    if draw(one_in(4)):
-        spec["initContainers"] = draw(st.lists(container(init=True), min_size=1, max_size=3))
-    if draw(one_in(6)):
+def _pod(rng: Random) -> Json:
+    metadata: Json = {"namespace": rng.choice(["default", "default", *NAMESPACES])}
+    metadata["labels"] = _some_of(rng, _POD_LABELS, 0.7)
+    if rng.random() < 0.4:
+        owner = {"kind": rng.choice(_KINDS), "name": "owner", "controller": rng.random() < 0.8}
+        group = "v1" if owner["kind"] == "ReplicationController" else "apps/v1"
+        metadata["ownerReferences"] = [{"apiVersion": group, **owner}]
+    spec: Json = {"containers": [_container(rng) for _ in range(rng.choice([1, 1, 2]))]}
+    if rng.random() < 0.25:
+        spec["initContainers"] = [_container(rng, init=True) for _ in range(rng.randint(1, 3))]
+    if rng.random() < 0.2:
         spec["overhead"] = {"cpu": "250m"}
-    if draw(one_in(8)):
+    if rng.random() < 0.15:
         spec["resources"] = {"requests": {"memory": "4Gi"}}
     return {"metadata": metadata, "spec": spec}
 
 
-@st.composite
-def pod_on_a_node(draw: st.DrawFn, name: str) -> Json:
+def _pod_term(rng: Random) -> Json:
+    term = pod_term(rng.choice(TOPOLOGY_KEYS), rng.choice(SELECTORS))
+    if rng.random() < 0.25:
+        term["namespaces"] = _few(rng, NAMESPACES, 2)
+    if rng.random() < 0.25:
+        term["namespaceSelector"] = rng.choice(NAMESPACE_SELECTORS)
+    return term
+
+
+def _pod_affinity(rng: Random) -> Json:
+    chosen: Json = {}
+    for side in ("near", "apart"):
+        if rng.random() < 0.4:
+            chosen[side] = [_pod_term(rng) for _ in range(rng.choice([1, 1, 2]))]
+        if rng.random() < 0.4:
+            chosen[f"prefer_{side}"] = [(rng.choice([1, 10, 100]), _pod_term(rng)) for _ in range(rng.choice([1, 2]))]
+    return chosen
+
+
+def _placed_pod(rng: Random) -> Json:
     """It is not judged, only counted: it may well not fit where it is."""
-    pod = draw(_basic_pod(name))
-    pod["spec"]["nodeName"] = draw(st.sampled_from(NODE_NAMES))
-    if draw(st.booleans()):
-        pod["spec"]["affinity"] = draw(_affinity(nodes=False))
-    if draw(one_in(5)):
+    pod = _pod(rng)
+    if rng.random() < 0.5:
+        pod["spec"]["affinity"] = affinity(**_pod_affinity(rng))
+    if rng.random() < 0.2:
         pod["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
     return pod
 
 
-@st.composite
-def incoming_pod(draw: st.DrawFn, name: str = "incoming") -> Json:
-    pod = draw(_basic_pod(name))
+def _spread(rng: Random) -> Json:
+    constraint: Json = {
+        "maxSkew": rng.choice([1, 1, 2]),
+        "topologyKey": rng.choice(TOPOLOGY_KEYS),
+        "whenUnsatisfiable": rng.choice(["DoNotSchedule", "ScheduleAnyway"]),
+        "minDomains": rng.choice([1, 1, 1, 2, 3, 4]),
+    }
+    if rng.random() < 0.9:
+        constraint["labelSelector"] = rng.choice(SELECTORS[1:])
+    if rng.random() < 0.2:
+        constraint["matchLabelKeys"] = rng.choice([["index"], ["index", "no-such-label"]])
+    policies = {"nodeAffinityPolicy": ["Honor", "Ignore"], "nodeTaintsPolicy": ["Honor", "Ignore"]}
+    return constraint | _some_of(rng, policies, 0.4)
+
+
+def _incoming_pod(rng: Random) -> Json:
+    pod = _pod(rng)
     spec = pod["spec"]
-    if draw(st.booleans()):
-        spec["affinity"] = draw(_affinity(nodes=True))
-    if draw(st.booleans()):
-        spec["topologySpreadConstraints"] = draw(st.lists(_SPREAD, max_size=2))
-    if draw(one_in(5)):
-        spec["nodeSelector"] = draw(st.sampled_from([{"disk": "ssd"}, {ZONE: "a"}, {"rack": "r1", ZONE: "b"}]))
-    spec["tolerations"] = draw(some(_TOLERATIONS, 2))
+    wanted = _pod_affinity(rng) if rng.random() < 0.6 else {}
+    if rng.random() < 0.25:
+        wanted["nodes"] = _few(rng, _NODE_TERMS, 3)
+    if rng.random() < 0.4:
+        wanted["prefer_nodes"] = [(rng.choice([1, 10, 100]), term) for term in _few(rng, _NODE_TERMS, 2)]
+    if wanted:
+        spec["affinity"] = affinity(**wanted)
+    if rng.random() < 0.5:
+        spec["topologySpreadConstraints"] = [_spread(rng) for _ in range(rng.choice([1, 1, 2]))]
+    if rng.random() < 0.15:
+        spec["nodeSelector"] = rng.choice([{"disk": "ssd"}, {ZONE: "a"}, {"rack": "r1", ZONE: "b"}])
+    spec["tolerations"] = _few(rng, _TOLERATIONS, 2)
     return pod
 
 
-@st.composite
-def surroundings(draw: st.DrawFn) -> World:
-    """Namespaces, services and owners, without nodes and pods."""
-    world = World(namespaces={name: draw(NAMESPACE_LABELS) for name in NAMESPACES})
-    for i, chosen in enumerate(draw(some([{"app": "web"}, {"tier": "front"}, {"index": "1"}, {}], 2))):
-        world.services[draw(st.sampled_from(["default", *NAMESPACES])), f"s{i}"] = chosen
-    owners = [selector(app="web"), selector(app="db"), selector(requirement("tier", "Exists")), selector()]
-    for kind in draw(some(_KINDS, 2)):
-        world.owners[kind, "default", "owner"] = draw(st.sampled_from(owners))
-    return world
+def _surroundings(rng: Random) -> Json:
+    """Namespaces, services and owners."""
+    services = {
+        (rng.choice(["default", *NAMESPACES]), f"s{i}"): s for i, s in enumerate(_few(rng, SERVICE_SELECTORS, 2))
+    }
+    owners = {(kind, "default", "owner"): rng.choice(OWNER_SELECTORS) for kind in _few(rng, _KINDS, 2)}
+    namespaces = {name: _some_of(rng, {"team": ["a", "b"]}, 0.7) for name in NAMESPACES}
+    return {"namespaces": namespaces, "services": services, "owners": owners}
+
+
+# --- choices ---
+
+
+def _pool(make: Callable[[Random], Json], size: int) -> list[Json]:
+    return sorted((make(Random(seed)) for seed in range(size)), key=lambda body: len(str(body)))
+
+
+_NODES, _PLACED, _INCOMING = _pool(_node, 300), _pool(_placed_pod, 500), _pool(_incoming_pod, 1000)
+_AROUND = _pool(_surroundings, 100)
+
+
+def node(name: str) -> st.SearchStrategy[Json]:
+    return st.sampled_from(_NODES).map(lambda body: _as_node(body, name))
+
+
+def pod_on_a_node(name: str) -> st.SearchStrategy[Json]:
+    return st.builds(lambda body, at: _as_pod(body, name, at), st.sampled_from(_PLACED), st.sampled_from(NODE_NAMES))
+
+
+def incoming_pod(name: str = "incoming") -> st.SearchStrategy[Json]:
+    return st.sampled_from(_INCOMING).map(lambda body: _as_pod(body, name))
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    world = draw(surroundings())
-    world.nodes = [draw(node(name)) for name in NODE_NAMES[: draw(st.integers(0, len(NODE_NAMES)))]]
-    world.pods = [draw(pod_on_a_node(f"p{i}")) for i in range(draw(st.integers(0, 8)))]
+    world = World(**draw(st.sampled_from(_AROUND)))
+    nodes = draw(st.sampled_from([4, 5, 6, 7, 0, 1]))
+    world.nodes = [draw(node(name)) for name in NODE_NAMES[:nodes]]
+    world.pods = [draw(pod_on_a_node(f"p{i}")) for i in range(draw(st.sampled_from([3, 5, 7, 9, 0])))]
     return world
+
+
+def _as_node(body: Json, name: str) -> Json:
+    node = json.loads(json.dumps(body))
+    node["metadata"]["name"] = name
+    if HOSTNAME in node["metadata"]["labels"]:
+        node["metadata"]["labels"][HOSTNAME] = name
+    return node
+
+
+def _as_pod(body: Json, name: str, at: str = "") -> Json:
+    placed = {"nodeName": at} if at else {}
+    return {"metadata": body["metadata"] | {"name": name, "uid": name}, "spec": body["spec"] | placed}

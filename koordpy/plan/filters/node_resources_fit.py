@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from koordpy.cluster.arrays import Bools
+import numpy as np
+
+from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.resources import PODS
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
+from koordpy.plan.by_row import by_row
 
 _CURES = Change.NODE_ADDED | Change.NODE_GREW | Change.ROOM_FREED
 
@@ -24,10 +27,14 @@ class NodeResourcesFit:
         self._ignored, self._ignored_groups = ignored, ignored_groups  # extended resources left to others
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
+        return by_row(shape, self, cluster.nodes, lambda rows: self._fits(shape, cluster, rows))
+
+    def _fits(self, shape: Shape, cluster: Cluster, rows: Ints) -> Bools:
+        """`[C]`: whether each of the rows, `[C]`, has room."""
         nodes = cluster.nodes
-        fits = nodes.live.copy()
-        for row, amount in self._checked(shape, cluster):
-            fits &= nodes.allocatable[row] - nodes.requested[row] >= amount
+        fits = np.ones(len(rows), dtype=np.bool_)
+        for resource, amount in self._checked(shape, cluster):
+            fits &= nodes.allocatable[resource, rows] - nodes.requested[resource, rows] >= amount
         return fits
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:

@@ -8,6 +8,7 @@ from koordpy.cluster.arrays import Ints
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 from koordpy.cluster.shapes import Shape
+from koordpy.plan.by_row import by_row
 
 
 class BalancedAllocation:
@@ -19,6 +20,9 @@ class BalancedAllocation:
         self._resources = resources
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+        return by_row(shape, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
+
+    def _score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         nodes = cluster.nodes
         rows = [cluster.resources.row(name) for name in self._resources]
         nodes.fit_resources()

@@ -26,14 +26,14 @@ class ImageLocality:
 
 def _scores(shape: Shape, nodes: NodeColumns) -> Ints:
     total = np.zeros(nodes.capacity, dtype=np.int64)
-    names = [_with_tag(image) for image in shape.traits.images]
+    names = [_with_tag(image) for image in (*shape.traits.images, *shape.traits.image_volumes)]
     wanted = [name for name in names if name in nodes.image_nodes]
     if not wanted:
         return total
     spread = {name: nodes.image_nodes[name] / len(nodes) for name in wanted}
     for row, images in enumerate(nodes.images):
         total[row] = sum(int(images[name] * spread[name]) for name in wanted if name in images)
-    most = _MOST_PER_CONTAINER * len(names)
+    most = _MOST_PER_CONTAINER * len(shape.traits.images)
     return (np.clip(total, _LEAST, most) - _LEAST) * 100 // (most - _LEAST)
 
 

@@ -15,6 +15,7 @@ from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 from koordpy.cluster.shapes import Shape
+from koordpy.plan.by_row import by_row
 from koordpy.plan.scores.resource_weights import CPU_AND_MEMORY, ResourceWeight
 
 Strategy = Callable[[Ints, Ints], Ints]  # requested [C], allocatable [C] (never 0) -> 0..100 [C]
@@ -37,6 +38,9 @@ class NodeResourcesFit:
         self._is_ratio = is_ratio  # then a resource that scores 0 does not count, and averages are rounded
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+        return by_row(shape, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
+
+    def _score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         total = np.zeros(len(candidates), dtype=np.int64)  # [C]
         weights = np.zeros(len(candidates), dtype=np.int64)  # [C]
         for resource in self._resources:

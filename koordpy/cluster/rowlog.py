@@ -1,0 +1,34 @@
+"""Which node rows changed since a moment: lets what was computed for all nodes be brought up to date for a few."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from koordpy.cluster.arrays import Ints
+
+_LONGEST = 65536  # rows remembered; whoever looked longer ago computes all of them again
+
+
+class RowLog:
+    """Rows in the order in which they changed, the same row as often as it did."""
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        self._forgotten = 0
+
+    @property
+    def position(self) -> int:
+        """Now."""
+        return self._forgotten + len(self._rows)
+
+    def touch(self, row: int) -> None:
+        self._rows.append(row)
+        if len(self._rows) > _LONGEST:
+            self._forgotten += _LONGEST // 2
+            del self._rows[: _LONGEST // 2]
+
+    def since(self, position: int) -> Ints | None:
+        """The rows that changed since then, each once; None when that is forgotten."""
+        if position < self._forgotten:
+            return None
+        return np.unique(np.array(self._rows[position - self._forgotten :], dtype=np.int64))
