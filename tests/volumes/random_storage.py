@@ -23,11 +23,12 @@ from tests.volumes.objects import (
 Json = dict[str, Any]
 
 NODES, CLAIMS, VOLUMES = ["n0", "n1", "n2"], ["c0", "c1", "c2"], [f"pv{i}" for i in range(6)]
-CLASSES = ["local", "local", "fast", "fast", "eager"]
+CLASSES = ["local", "fast"]
 SIZES = ["1Gi", "2Gi", "3Gi"]
 MODES = [["ReadWriteOnce"], ["ReadWriteOnce"], ["ReadWriteOnce", "ReadWriteMany"]]
-ZONE_LABELS = st.dictionaries(st.sampled_from(list(ZONES)), st.sampled_from(["a", "b", "a__b", ""]), max_size=2)
-some_nodes = st.lists(st.sampled_from(NODES), unique=True, max_size=2)
+NODE_ZONES = st.dictionaries(st.sampled_from(list(ZONES)), st.sampled_from(["a", "b"]), max_size=2)
+VOLUME_ZONES = st.dictionaries(st.sampled_from(list(ZONES)), st.sampled_from(["a", "b", "a__b", ""]), max_size=2)
+some_nodes = st.sampled_from([[], ["n0", "n1"], ["n1", "n2"], ["n2"]])
 
 
 def one_in(number: int) -> st.SearchStrategy[bool]:
@@ -40,7 +41,7 @@ def claim(draw: st.DrawFn, name: str) -> Json:
     spec: Json = {"size": draw(st.sampled_from(SIZES)), "storage_class": draw(st.sampled_from(CLASSES))}
     spec["modes"] = draw(st.sampled_from(MODES))
     if draw(one_in(3)):
-        spec |= {"bound_to": draw(st.sampled_from([*VOLUMES, "gone"]))}
+        spec["bound_to"] = draw(st.sampled_from(VOLUMES))
     elif draw(one_in(5)):
         spec["selected_node"] = draw(st.sampled_from([*NODES, "gone"]))
     elif draw(one_in(5)):
@@ -52,15 +53,17 @@ def claim(draw: st.DrawFn, name: str) -> Json:
     if draw(one_in(10)):
         spec["volumeAttributesClassName"] = "gold"
     if draw(one_in(16)):
-        spec |= draw(st.sampled_from([{"deleting": True}, {"phase": "Lost"}, {"volumeName": "pv0"}]))
+        spec |= draw(
+            st.sampled_from([{"deleting": True}, {"phase": "Lost"}, {"volumeName": "pv0"}, {"storage_class": "eager"}])
+        )
     return _with_uid(claim_json(name, **spec))
 
 
 @st.composite
 def volume(draw: st.DrawFn, name: str) -> Json:
-    spec: Json = {"size": draw(st.sampled_from([*SIZES, "4Gi"])), "storage_class": draw(st.sampled_from(CLASSES[:4]))}
+    spec: Json = {"size": draw(st.sampled_from([*SIZES, "4Gi"])), "storage_class": draw(st.sampled_from(CLASSES))}
     spec |= {"modes": draw(st.sampled_from(MODES)), "nodes": draw(some_nodes)}
-    spec["labels"] = draw(ZONE_LABELS if draw(one_in(3)) else st.just({}))
+    spec["labels"] = draw(VOLUME_ZONES)
     if draw(one_in(4)):
         spec["labels"] = spec["labels"] | {"tier": draw(st.sampled_from(["hot", "cold"]))}
     if draw(one_in(4)):
@@ -79,10 +82,10 @@ def volume(draw: st.DrawFn, name: str) -> Json:
 def stored(draw: st.DrawFn) -> Stored:
     result = Stored()
     for name in NODES:
-        result.nodes[name] = _with_uid(node_json(name, labels=draw(ZONE_LABELS)))
+        result.nodes[name] = _with_uid(node_json(name, labels=draw(NODE_ZONES)))
     for name in [name for name in CLAIMS if not draw(one_in(20))]:
         result.claims[name] = draw(claim(name))
-    for name in VOLUMES[: draw(st.integers(0, len(VOLUMES)))]:
+    for name in [name for name in VOLUMES if not draw(one_in(6))]:
         result.volumes[name] = draw(volume(name))
     zones = draw(st.sampled_from([[], [], ["a"], ["a", "b"]]))
     fast = storage_class_json("fast", provisioner=DRIVER, zones=zones)

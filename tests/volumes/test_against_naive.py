@@ -82,13 +82,13 @@ def found(claims: list[str], cluster: Cluster, name: str = "asking") -> Verdict:
     }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(stored(), some_claims)
 def test_every_node_gets_the_reasons_and_volumes_of_the_reference(world: Stored, claims: list[str]):
     assert found(claims, picture_of(world)) == expected(claims, world)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(stored(), some_claims, some_claims)
 def test_a_promise_is_as_good_as_the_write_it_stands_for(world: Stored, first: list[str], second: list[str]):
     """What the second pod may have after the first was assumed, it may have after the first's writes were seen."""
