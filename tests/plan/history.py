@@ -1,52 +1,60 @@
 """Histories: random sequences of what the watches and the scheduler do to a picture, and the world they end in."""
 
+from collections.abc import Callable
+from random import Random
 from typing import Any
-
-from hypothesis import strategies as st
 
 from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.cluster.picture import Cluster
 from tests.builders import typed
-from tests.plan.constraints import requirement, selector
+from tests.plan.judgement import judgement, picture_of
 from tests.plan.naive import World
-from tests.plan.random_worlds import NAMESPACE_LABELS, NAMESPACES, NODE_NAMES, incoming_pod, node, pod_on_a_node
+from tests.plan.random_worlds import (
+    NAMESPACES,
+    NODE_NAMES,
+    OWNER_SELECTORS,
+    SERVICE_SELECTORS,
+    incoming_pod,
+    node,
+    pod_on_a_node,
+)
 
 Json = dict[str, Any]
 
-_UIDS = [f"p{i}" for i in range(5)]
-_SERVICE_SELECTORS = [{"app": "web"}, {"tier": "front", "app": "db"}, {"index": "1"}]
-_OWNER_SELECTORS = [selector(app="web"), selector(requirement("tier", "Exists"))]
+_UIDS = [f"p{i}" for i in range(8)]
+_NAMESPACE_LABELS = [None, {}, {"team": "a"}, {"team": "b"}]
 
-STEPS = st.lists(
-    st.one_of(
-        st.sampled_from(NODE_NAMES).flatmap(node).map(lambda body: ("upsert_node", body)),
-        st.sampled_from(NODE_NAMES).map(lambda name: ("remove_node", name)),
-        st.sampled_from(_UIDS).flatmap(pod_on_a_node).map(lambda body: ("upsert_pod", body)),
-        st.sampled_from(_UIDS).flatmap(incoming_pod).map(lambda body: ("upsert_pod", body)),
-        st.sampled_from(_UIDS).map(lambda uid: ("remove_pod", uid)),
-        st.tuples(st.just("assume"), st.tuples(st.sampled_from(_UIDS), st.sampled_from(NODE_NAMES))),
-        st.sampled_from(_UIDS).map(lambda uid: ("forget", uid)),
-        st.tuples(st.just("namespace"), st.tuples(st.sampled_from(NAMESPACES), st.none() | NAMESPACE_LABELS)),
-        st.tuples(
-            st.just("service"), st.tuples(st.sampled_from(NAMESPACES), st.sampled_from([None, *_SERVICE_SELECTORS]))
-        ),
-        st.tuples(st.just("owner"), st.sampled_from([None, *_OWNER_SELECTORS])),
-        st.just(("ask", None)),
-    ),
-    max_size=25,
-)
+Step = tuple[str, Any]
+
+
+def random_step(rng: Random) -> Step:
+    uid, name, namespace = rng.choice(_UIDS), rng.choice(NODE_NAMES), rng.choice(NAMESPACES)
+    steps: dict[str, Callable[[], Any]] = {
+        "upsert_node": lambda: node(rng, name),
+        "remove_node": lambda: name,
+        "upsert_pod": lambda: (incoming_pod if rng.random() < 0.5 else pod_on_a_node)(rng, uid),
+        "remove_pod": lambda: uid,
+        "assume": lambda: (uid, name),
+        "forget": lambda: uid,
+        "namespace": lambda: (namespace, rng.choice(_NAMESPACE_LABELS)),
+        "service": lambda: (namespace, rng.choice([None, *SERVICE_SELECTORS])),
+        "owner": lambda: rng.choice([None, *OWNER_SELECTORS]),
+        "ask": lambda: None,
+    }
+    kind = rng.choice(["upsert_node", "upsert_pod", "upsert_pod", "assume", *steps])
+    return kind, steps[kind]()
 
 
 class History:
     """Keeps a picture as the process does, and beside it, in the simplest way, what should be true."""
 
-    def __init__(self) -> None:
-        self.cluster = Cluster()
-        self._world = World()
-        self._pods: dict[str, Json] = {}
-        self._nodes: dict[str, Json] = {}
+    def __init__(self, beginning: World) -> None:
+        self.cluster = picture_of(beginning)
+        around = {"namespaces": beginning.namespaces, "services": beginning.services, "owners": beginning.owners}
+        self._world = World(**{name: dict(each) for name, each in around.items()})
+        self._pods: dict[str, Json] = {pod["metadata"]["uid"]: pod for pod in beginning.pods}
+        self._nodes: dict[str, Json] = {node["metadata"]["name"]: node for node in beginning.nodes}
         self._assumed: dict[str, str] = {}
 
     def world(self) -> World:
@@ -111,4 +119,6 @@ class History:
         self.cluster.set_owner("ReplicaSet", "default", "owner", parsed)
 
     def _ask(self, _: None) -> None:
-        """Handled by the test, which knows whom to ask about."""
+        """About the pod that the test is about; from then on what it asks for is counted."""
+        if "incoming" in self.cluster.pods:
+            judgement(self.cluster.pods["incoming"], self.cluster)

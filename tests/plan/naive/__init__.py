@@ -8,11 +8,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from tests.plan.naive.filters import reasons_against
+from tests.plan.naive.filters import FILTERS, reasons_against
 from tests.plan.naive.scores import SCORES
 from tests.plan.naive.world import World
 
-__all__ = ["WEIGHTS", "Verdict", "World", "judge"]
+__all__ = ["FILTERS", "SCORES", "WEIGHTS", "Verdict", "World", "judge"]
 
 Json = dict[str, Any]
 

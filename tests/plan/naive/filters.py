@@ -25,7 +25,7 @@ Json = dict[str, Any]
 def reasons_against(pod: Json, node: Json, world: World) -> list[str]:
     if not _is_worth_asking(pod, node):
         return ["node(s) didn't satisfy plugin(s) [NodeAffinity]"]
-    for rule in (_cordon, _taints, _node_affinity, _ports, _resources, _spread, _affinity):
+    for rule in FILTERS.values():
         against = rule(pod, node, world)
         if against:
             return against
@@ -129,3 +129,14 @@ def _is_near(pod: Json, terms: list[Json], node: Json, world: World) -> bool:
         for other, where in placed(world)
     )
     return not anywhere and wanted(pod)
+
+
+FILTERS = {
+    "NodeUnschedulable": _cordon,
+    "TaintToleration": _taints,
+    "NodeAffinity": _node_affinity,
+    "NodePorts": _ports,
+    "NodeResourcesFit": _resources,
+    "PodTopologySpread": _spread,
+    "InterPodAffinity": _affinity,
+}
