@@ -76,6 +76,7 @@ class Process:
         else:
             writing = client
         self.cluster = Cluster()
+        self.cluster.nodes.counts_all_resources = all(p.counts_all_resources for p in settings.profiles)
         self.queue = JobQueue(first_backoff_s=settings.first_backoff_s, most_backoff_s=settings.most_backoff_s)
         profiles = {profile.scheduler_name: profile for profile in settings.profiles}
         reporter = Reporter(writing, self.cluster, identity)

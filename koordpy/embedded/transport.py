@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from koordpy.embedded.request import ConnectionCut, Request
 from koordpy.kube.errors import Unavailable, error_of
-from koordpy.kube.transport import Response
+from koordpy.kube.transport import MaySend, Response, always
 
 if TYPE_CHECKING:
     from koordpy.embedded.handle import Handle
@@ -26,8 +26,19 @@ class DirectTransport:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
 
-    async def send(self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float) -> Response:
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        content_type: str,
+        timeout_s: float,
+        may_send: MaySend = always,
+    ) -> Response:
         request = Request.of_target(method, path, {"content-type": content_type, "accept": "application/json"}, body)
+        if not may_send():
+            raise Unavailable(f"{method} {path}: held back")
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await self._handle(request)

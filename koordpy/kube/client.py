@@ -17,8 +17,8 @@ import msgspec
 
 from koordpy.api.decode import Page, decode_page
 from koordpy.kube.backoff import Backoff
-from koordpy.kube.errors import ApiError, Transient, Unavailable, error_of
-from koordpy.kube.transport import Transport
+from koordpy.kube.errors import ApiError, NotFound, Transient, Unavailable, error_of
+from koordpy.kube.transport import MaySend, Transport, always
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -40,7 +40,7 @@ class Client:
         self._may_write = may_write
 
     def guarded_by(self, may_write: Callable[[], bool]) -> Client:
-        """The same connection, writing only while `may_write()` says so; asked again before every single attempt."""
+        """The same connection, writing only while `may_write()`: asked before each attempt, and again as it is sent."""
         return Client(self._transport, may_write)
 
     async def get(self, path: str) -> bytes:
@@ -52,7 +52,9 @@ class Client:
         while True:
             try:
                 return await self.get(path)
-            except Transient as error:
+            except NotFound:
+                raise
+            except ApiError as error:
                 await asyncio.sleep(backoff.next_s(at_least_s=error.retry_after))
 
     async def page(self, path: str, **query: str | int) -> Page:
@@ -77,15 +79,21 @@ class Client:
             if not self._may_write():
                 raise NotLeading(f"{method} {path}: not sent, this process is not certain to be the leader")
             try:
-                return await self._once(method, path, encoded, content_type, timeout_s or _WRITE_TIMEOUT_S)
+                return await self._once(
+                    method, path, encoded, content_type, timeout_s or _WRITE_TIMEOUT_S, may_send=self._may_write
+                )
             except Transient as error:
                 if attempt == attempts:
                     raise
                 await asyncio.sleep(backoff.next_s(at_least_s=error.retry_after))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    async def _once(self, method: str, path: str, body: bytes, content_type: str, timeout_s: float) -> bytes:
-        answer = await self._transport.send(method, path, body, content_type=content_type, timeout_s=timeout_s)
+    async def _once(
+        self, method: str, path: str, body: bytes, content_type: str, timeout_s: float, *, may_send: MaySend = always
+    ) -> bytes:
+        answer = await self._transport.send(
+            method, path, body, content_type=content_type, timeout_s=timeout_s, may_send=may_send
+        )
         if answer.status >= 300:
             raise error_of(method, path, answer.status, answer.body, answer.retry_after)
         return answer.body

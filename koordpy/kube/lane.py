@@ -9,6 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import structlog
+
+log = structlog.get_logger()
+
 Call = Callable[[], Awaitable[None]]
 
 
@@ -46,5 +50,7 @@ class Lane:
             call = await self._calls.get()
             try:
                 await call()
+            except Exception:
+                log.exception("call_failed", hint="please report this; nothing else is affected")
             finally:
                 self._calls.task_done()

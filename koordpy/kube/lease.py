@@ -4,6 +4,9 @@ Two clocks must agree that leadership has passed before anybody else takes it. T
 until `renew_deadline` after the *start* of its last successful renewal, on its own monotonic clock (which goes on while
 the process is stopped). The others wait until they have seen the lease unchanged for `lease_duration`, on theirs.
 The deadline is shorter than the duration, so the old leader is silent before the new one speaks.
+
+What no lease can prevent: a process stopped after its last look at the clock and before the kernel has its bytes sends
+them when it goes on. `Client` looks as late as it can (see `Transport.send`); what is left is one turn of the loop.
 """
 
 from __future__ import annotations

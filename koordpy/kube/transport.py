@@ -7,17 +7,25 @@ time it is the embedded API itself, without a socket between.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NamedTuple, Protocol, Self
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 
 from koordpy import __version__
 from koordpy.kube.credentials import Credentials
 from koordpy.kube.errors import Unavailable, error_of
 
 _CONNECT_S = 5.0
+
+
+MaySend = Callable[[], bool]
+
+
+def always() -> bool:
+    return True
 
 
 class Response(NamedTuple):
@@ -29,8 +37,21 @@ class Response(NamedTuple):
 class Transport(Protocol):
     """Sends requests; raises `Unavailable` when no answer came."""
 
-    async def send(self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float) -> Response:
-        """One request and its whole answer. `path` includes the query."""
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        content_type: str,
+        timeout_s: float,
+        may_send: MaySend = always,
+    ) -> Response:
+        """One request and its whole answer. `path` includes the query.
+
+        `may_send` is asked as the bytes leave us: a connection may take seconds, and planning keeps the loop busy, so
+        that a process stopped between the question and the write would otherwise write when it goes on.
+        """
 
     def stream(self, path: str) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """A GET whose answer arrives in pieces, for as long as the server cares to send; the caller limits the wait."""
@@ -64,17 +85,27 @@ class HttpTransport:
         if self._session is not None:
             await self._session.close()
 
-    async def send(self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float) -> Response:
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        content_type: str,
+        timeout_s: float,
+        may_send: MaySend = always,
+    ) -> Response:
+        data = _Guarded(body, may_send) if body else None
         headers = {"Content-Type": content_type, "Accept": "application/json"}
         identity = await self._credentials.headers()
-        answer = await self._send_once(method, path, body, headers | identity, timeout_s)
+        answer = await self._send_once(method, path, data, headers | identity, timeout_s)
         if answer.status == 401 and await self._credentials.renew(refused=identity):
             identity = await self._credentials.headers()
-            answer = await self._send_once(method, path, body, headers | identity, timeout_s)
+            answer = await self._send_once(method, path, data, headers | identity, timeout_s)
         return answer
 
     async def _send_once(
-        self, method: str, path: str, body: bytes, headers: dict[str, str], timeout_s: float
+        self, method: str, path: str, data: _Guarded | None, headers: dict[str, str], timeout_s: float
     ) -> Response:
         assert self._session is not None
         timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=_CONNECT_S)
@@ -82,7 +113,7 @@ class HttpTransport:
             async with self._session.request(
                 method,
                 self._credentials.url + path,
-                data=body or None,
+                data=data,
                 headers=headers,
                 timeout=timeout,
                 server_hostname=self._credentials.server_name,
@@ -111,6 +142,26 @@ class HttpTransport:
                 yield answer.content.iter_any()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(f"GET {path}: {_plain(error, self._credentials.url)}") from error
+
+
+class _Guarded(aiohttp.BytesPayload):
+    """A body that is written only while it may be; aiohttp holds the headers back to send them along with it."""
+
+    def __init__(self, body: bytes, may_send: MaySend) -> None:
+        super().__init__(body)
+        self._may_send = may_send
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        self._check()
+        await super().write(writer)
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        self._check()
+        await super().write_with_length(writer, content_length)
+
+    def _check(self) -> None:
+        if not self._may_send():
+            raise PermissionError("held back: it may not be sent any more")
 
 
 def _plain(error: BaseException, url: str) -> str:

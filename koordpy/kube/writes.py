@@ -6,11 +6,13 @@ the same name, or bound by somebody else a moment ago, is never touched by mista
 
 from __future__ import annotations
 
+import asyncio
 import enum
 from typing import NamedTuple
 from urllib.parse import quote
 
 from koordpy.api.decode import Decoder
+from koordpy.api.errors import MalformedObject
 from koordpy.api.keys import BOUND_BY_CONTROLLER, POD_SCHEDULED, SELECTED_NODE
 from koordpy.api.pod import Pod
 from koordpy.api.storage import PersistentVolume, PersistentVolumeClaim
@@ -65,7 +67,7 @@ async def bind(client: Client, pod: PodRef, node: str) -> BindOutcome:
 async def _who_bound(client: Client, pod: PodRef, node: str) -> BindOutcome:
     """A 409 may be the echo of our own first attempt, whose answer was lost: ask instead of guessing."""
     try:
-        found = _decode_pod(await client.get_patiently(pod.path))
+        found = await _found(client, pod)
     except NotFound:
         return BindOutcome.GONE
     if found.metadata.uid != pod.uid:
@@ -73,6 +75,15 @@ async def _who_bound(client: Client, pod: PodRef, node: str) -> BindOutcome:
     if not found.spec.node_name:
         return BindOutcome.REFUSED
     return BindOutcome.BOUND if found.spec.node_name == node else BindOutcome.TAKEN
+
+
+async def _found(client: Client, pod: PodRef) -> Pod:
+    """The pod, however long it takes until somebody answers who is the API server and not a proxy with a page."""
+    while True:
+        try:
+            return _decode_pod(await client.get_patiently(pod.path))
+        except MalformedObject:
+            await asyncio.sleep(1.0)
 
 
 class Unscheduled(NamedTuple):

@@ -43,7 +43,9 @@ class Line:
     weather: list[Weather] = field(default_factory=list)
     on_their_way: set[asyncio.Task[Response]] = field(default_factory=set)
 
-    async def send(self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float) -> Response:
+    async def send(
+        self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float, **more: Any
+    ) -> Response:
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._suffer(method, path, body, content_type)

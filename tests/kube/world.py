@@ -128,9 +128,11 @@ class Counting:
     def __init__(self, inner: DirectTransport, requests: list[tuple[float, str, str]]) -> None:
         self._inner, self._requests = inner, requests
 
-    async def send(self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float) -> Response:
+    async def send(
+        self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float, **more: Any
+    ) -> Response:
         self._requests.append((now(), method, path))
-        return await self._inner.send(method, path, body, content_type=content_type, timeout_s=timeout_s)
+        return await self._inner.send(method, path, body, content_type=content_type, timeout_s=timeout_s, **more)
 
     def stream(self, path: str) -> Any:
         self._requests.append((now(), "GET", path))
@@ -155,7 +157,9 @@ class Scripted:
     listed: int = 0
     watched: int = 0
 
-    async def send(self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float) -> Response:
+    async def send(
+        self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float, **more: Any
+    ) -> Response:
         self.requests.append(path)
         answer = self.lists[min(self.listed, len(self.lists) - 1)]
         self.listed += 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 import yaml
 
@@ -65,30 +65,51 @@ def _milli(quantity: str) -> int:
     return int(quantity[:-1]) if quantity.endswith("m") else int(quantity) * 1000
 
 
-@contextlib.asynccontextmanager
-async def watching_binds(client: Client) -> AsyncIterator[defaultdict[str, list[str]]]:
-    """Every node name that a pod, by UID, was ever seen with, in order; a pod bound once has one."""
-    seen: defaultdict[str, list[str]] = defaultdict(list)
-    version = (await client.list("pods")).ok()["metadata"]["resourceVersion"]
+class Binds:
+    """Every node name that a pod was ever seen with, from a watch; a pod that is bound once has one.
 
-    async def follow() -> None:
-        async with client.watch("pods", resourceVersion=version, timeoutSeconds=300) as watch:
-            while event := await watch.next(timeout=300):
-                pod = event["object"]
-                node = pod["spec"].get("nodeName", "")
-                nodes = seen[pod["metadata"]["uid"]]
-                if node and nodes[-1:] != [node]:
-                    nodes.append(node)
-                assert node or not nodes, "a bound pod lost its node"
+    Asking raises what the watch died of: a witness that has fallen asleep must not look like a scheduler that has.
+    """
 
-    task = asyncio.create_task(follow())
-    try:
-        yield seen
-        if task.done():
-            task.result()
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._nodes: defaultdict[str, list[str]] = defaultdict(list)  # by UID
+
+    async def __aenter__(self) -> Self:
+        version = (await self._client.list("pods")).ok()["metadata"]["resourceVersion"]
+        self._task = asyncio.create_task(self._follow(version))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    def count(self) -> int:
+        self._check()
+        return sum(1 for nodes in self._nodes.values() if nodes)
+
+    def more_than_once(self) -> list[list[str]]:
+        self._check()
+        return [nodes for nodes in self._nodes.values() if len(nodes) > 1]
+
+    def _check(self) -> None:
+        if self._task.done():
+            self._task.result()
+
+    async def _follow(self, version: str) -> None:
+        """The server ends the watch of a slow reader, as we are on a busy machine: it is resumed where it ended."""
+        while True:
+            async with self._client.watch("pods", resourceVersion=version, timeoutSeconds=300) as watch:
+                while event := await watch.next(timeout=310):
+                    assert event["type"] != "ERROR", event
+                    self._note(event["object"])
+                    version = event["object"]["metadata"]["resourceVersion"]
+
+    def _note(self, pod: Json) -> None:
+        node, nodes = pod["spec"].get("nodeName", ""), self._nodes[pod["metadata"]["uid"]]
+        assert node or not nodes, f"{pod['metadata']['name']} lost its node"
+        if node and nodes[-1:] != [node]:
+            nodes.append(node)
 
 
 def election(directory: Path, real: Real, name: str = "config.yaml") -> Path:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import signal
+import time
 
 import pytest
 
 from tests.controlplane.fixtures import Real
-from tests.process.cluster import add_nodes, add_pods, bound, election, events, lease, overcommitted, watching_binds
-from tests.process.scheduler import SchedulerProcess, until
+from tests.process.cluster import Binds, add_nodes, add_pods, bound, election, events, lease, overcommitted
+from tests.process.scheduler import SchedulerProcess
 
 pytestmark = pytest.mark.real
 
@@ -30,29 +32,34 @@ async def test_a_stopped_leader_is_succeeded_and_writes_nothing_more_when_it_goe
     arguments = ("--kubeconfig", real.kubeconfig(tmp_path), "--config", election(tmp_path, real))
     await add_nodes(real.client, 40)
     async with (
-        watching_binds(real.client) as seen,
+        Binds(real.client) as binds,
         SchedulerProcess(tmp_path, *arguments, elect=True, name="one") as one,
         SchedulerProcess(tmp_path, *arguments, elect=True, name="two") as two,
     ):
         leader, standby = await _who_leads(one, two)
         first = await _holder(real)
         await add_pods(real.client, 400, "400m")  # exactly as many as there is room for
-        await leader.until(lambda: sum(map(bool, seen.values())) > 50, every=0.01)
+        await leader.until(lambda: binds.count() > 50, every=0.01)
         leader.signal(signal.SIGSTOP)
-        await standby.until(lambda: sum(map(bool, seen.values())) == 400)
-        await until(lambda: _said(real, 400 - 50), what=standby.text)
+        await standby.until(lambda: binds.count() == 400)
         assert await _holder(real) != first
-        before = (await _writers(real))[first]
         leader.signal(signal.SIGCONT)
+        continued = time.time()
         await leader.until(lambda: bool(leader.lines("leadership_lost")))
         await asyncio.sleep(1)
-        assert (await _writers(real))[first] == before, "it wrote after its lease was gone"
-        assert [nodes for nodes in seen.values() if len(nodes) != 1] == []
+        assert await _begun_after(real, first, continued) == []
+        assert binds.more_than_once() == []
         assert overcommitted(await bound(real.client)) == {}
 
 
-async def _said(real: Real, at_least: int) -> bool:
-    return len(await events(real)) >= at_least
+async def _begun_after(real: Real, writer: str, when: float) -> list[str]:
+    """The events of a process that it began to write after `when`.
+
+    What was being handed to the kernel when it was stopped may still leave it afterwards, as the docstring of
+    `koordpy.kube.lease` says; that nothing else does is a test of the transport.
+    """
+    by_writer = (event for event in await events(real) if event["reportingInstance"] == writer)
+    return [event["note"] for event in by_writer if dt.datetime.fromisoformat(event["eventTime"]).timestamp() > when]
 
 
 async def test_the_standby_writes_nothing_and_leads_as_soon_as_the_lease_is_released(real: Real, tmp_path) -> None:

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from tests.controlplane.fixtures import Real
-from tests.process.cluster import add_nodes, add_pods, bound, election, lease, overcommitted, watching_binds
+from tests.process.cluster import Binds, add_nodes, add_pods, bound, election, lease, overcommitted
 from tests.process.scheduler import SchedulerProcess
 
 pytestmark = pytest.mark.real
@@ -17,16 +17,16 @@ pytestmark = pytest.mark.real
 async def test_a_scheduler_killed_halfway_is_continued_and_nothing_is_bound_twice(real: Real, tmp_path) -> None:
     kubeconfig = real.kubeconfig(tmp_path)
     await add_nodes(real.client, 60)
-    async with watching_binds(real.client) as seen:
+    async with Binds(real.client) as binds:
         await add_pods(real.client, 600, "400m")  # exactly as many as there is room for
         async with SchedulerProcess(tmp_path, "--kubeconfig", kubeconfig) as first:
-            await first.until(lambda: sum(map(bool, seen.values())) > 150, every=0.01)
+            await first.until(lambda: binds.count() > 150, every=0.01)
             first.signal(signal.SIGKILL)
             await first.ended()
         assert len(await bound(real.client)) < 600, "it was not killed halfway"
         async with SchedulerProcess(tmp_path, "--kubeconfig", kubeconfig) as second:
-            await second.until(lambda: sum(map(bool, seen.values())) == 600)
-        assert [nodes for nodes in seen.values() if len(nodes) != 1] == []
+            await second.until(lambda: binds.count() == 600)
+        assert binds.more_than_once() == []
     assert overcommitted(await bound(real.client)) == {}
 
 
