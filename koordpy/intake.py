@@ -22,7 +22,7 @@ from koordpy.cluster.changes import Change, Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.storage import NO_VOLUMES
-from koordpy.queue import JobQueue
+from koordpy.queue import Group, JobQueue
 
 log = structlog.get_logger()
 
@@ -33,6 +33,8 @@ class HasMetadata(Protocol):
 
 
 T = TypeVar("T", bound=HasMetadata)
+
+_OTHER_SELECTORS = Happened(Change.SELECTORS, "")
 
 
 class NodeIntake:
@@ -73,10 +75,8 @@ class PodIntake:
             # of the pod would hold back a volume that others could have by then.
             self._cluster.storage.release(record.volumes)
             record.volumes = NO_VOLUMES
-        if record.terminating and not record.bound:
-            happened = self._cluster.forget(
-                record.uid
-            )  # an assumption about a pod on its way out holds room for nobody
+        if record.terminating and not record.bound:  # an assumption about a pod on its way out holds room for nobody
+            happened = happened.together_with(self._cluster.forget(record.uid))
         if record.defect:
             self._complain(record)
         self._enqueue(record)
@@ -96,7 +96,7 @@ class PodIntake:
     def _enqueue(self, record: PodRecord) -> None:
         if record.scheduler in self._schedulers and record.schedulable:
             self._queue.add(
-                record.uid, name=record.key, priority=record.priority, created=record.created, shape=record.shape
+                record.uid, group_of(record), name=record.key, priority=record.priority, created=record.created
             )
         else:
             self._queue.remove(record.uid)
@@ -123,24 +123,26 @@ class NamespaceIntake:
 class ServiceIntake:
     """Service selectors, by which pods are spread that do not say how."""
 
-    def __init__(self, cluster: Cluster, on_reshaped: Callable[[], None]) -> None:
-        self._cluster, self._on_reshaped = cluster, on_reshaped
+    def __init__(self, cluster: Cluster, queue: JobQueue, on_reshaped: Callable[[], None]) -> None:
+        self._cluster, self._queue, self._on_reshaped = cluster, queue, on_reshaped
 
     def upsert(self, service: Service) -> None:
         meta = service.metadata
         with reshaping(self._cluster, self._on_reshaped):
             self._cluster.set_service(meta.namespace, meta.name, service.spec.selector)
+        wake(self._cluster, self._queue, _OTHER_SELECTORS)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
         namespace, _, name = key.partition("/")
         self._cluster.set_service(namespace, name, None)
+        wake(self._cluster, self._queue, _OTHER_SELECTORS)
 
 
 class OwnerIntake:
     """The selectors of ReplicaSets, StatefulSets and ReplicationControllers, to the same end."""
 
-    def __init__(self, kind: str, cluster: Cluster, on_reshaped: Callable[[], None]) -> None:
-        self._kind, self._cluster, self._on_reshaped = kind, cluster, on_reshaped
+    def __init__(self, kind: str, cluster: Cluster, queue: JobQueue, on_reshaped: Callable[[], None]) -> None:
+        self._kind, self._cluster, self._queue, self._on_reshaped = kind, cluster, queue, on_reshaped
 
     def upsert(self, owner: ReplicaSet | Service) -> None:
         meta, selector = owner.metadata, owner.spec.selector
@@ -148,10 +150,12 @@ class OwnerIntake:
             selector = LabelSelector(match_labels=selector)
         with reshaping(self._cluster, self._on_reshaped):
             self._cluster.set_owner(self._kind, meta.namespace, meta.name, selector)
+        wake(self._cluster, self._queue, _OTHER_SELECTORS)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
         namespace, _, name = key.partition("/")
         self._cluster.set_owner(self._kind, namespace, name, None)
+        wake(self._cluster, self._queue, _OTHER_SELECTORS)
 
 
 class StorageIntake(Generic[T]):
@@ -186,5 +190,11 @@ def reshaping(cluster: Cluster, on_reshaped: Callable[[], None]) -> Iterator[Non
 def wake(cluster: Cluster, queue: JobQueue, happened: Happened) -> None:
     """Wake what the change could cure, if the node it happened on has room for it."""
     if happened.change:
-        row = cluster.nodes.row_of(happened.node)
-        queue.wake(happened.change, lambda shape: row is not None and cluster.nodes.has_room(row, shape))
+        found = (cluster.nodes.row_of(name) for name in (happened.node, happened.other_node))
+        rows = [row for row in found if row is not None]
+        queue.wake(happened.change, lambda shape: any(cluster.nodes.has_room(row, shape) for row in rows))
+
+
+def group_of(record: PodRecord) -> Group:
+    """The jobs that get the same answer as this pod."""
+    return Group(record.shape, record.scheduler, record.uid if record.nominated_node else "")

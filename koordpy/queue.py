@@ -4,9 +4,9 @@ A job is *active* (to be tried now), *backing off* (after an error; tried again 
 refused, and asleep until something happens that its refusal named as a cure. Nothing is polled. Plain synchronous code
 with injected clocks; the scheduler's loop does the waiting.
 
-Parked jobs sleep by shape, and one **scout** is woken per shape: if the scout is placed, the next one of its shape is
-woken; if it is refused, all others of its shape would be too, and they sleep on. So 10,000 pods waiting for a slot cost
-one attempt per freed slot and not 10,000.
+Parked jobs sleep in groups that get the same answer (one shape, one profile), and one **scout** is woken per group: if
+the scout is placed, the next one of its group is woken; if it is refused, all others would be too, and they sleep on.
+So 10,000 pods waiting for a slot cost one attempt per freed slot and not 10,000.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from koordpy.cluster.changes import ON_ONE_NODE, Change
 from koordpy.cluster.shapes import Shape
@@ -33,6 +34,14 @@ class State(Enum):
     GONE = "gone"
 
 
+class Group(NamedTuple):
+    """Jobs that get the same answer, so that one can be the scout for all of them."""
+
+    shape: Shape | None
+    scheduler: str  # other profiles have other filters
+    promised: str  # the job's own key if it was promised a node: it may go where others of its shape may not
+
+
 @dataclass(slots=True, eq=False)
 class Ticket:
     """A job's place in the queue."""
@@ -40,7 +49,7 @@ class Ticket:
     key: str
     name: str  # namespace/name, the last tie-break
     priority: int
-    shape: Shape | None
+    group: Group
     since: float  # creation, or the last failure: one big job that never fits must not stay at the head for ever
     first_seen: float
     state: State = State.ACTIVE
@@ -62,10 +71,11 @@ _Entry = tuple[float, float, str, int, Ticket]
 
 @dataclass(slots=True)
 class _Sleepers:
-    """Parked jobs of one shape, best first, and what would cure them: the newest refusal of the shape knows best."""
+    """Parked jobs of one group, best first, and what would cure them: the newest refusal knows best."""
 
     cures: Change = Change.NONE
     heap: list[_Entry] = field(default_factory=list)
+    number: int = 0  # of those that are really there; the heap also has entries that are void
 
 
 class JobQueue:
@@ -83,7 +93,7 @@ class JobQueue:
         self._tickets: dict[str, Ticket] = {}
         self._active: list[_Entry] = []
         self._backoff: list[_Entry] = []
-        self._parked: dict[Shape | None, _Sleepers] = {}
+        self._parked: dict[Group, _Sleepers] = {}
         self._numbers = itertools.count(1)
         self.on_ready: Callable[[], None] = lambda: None  # called when there may be something to pop
         self.entered: Counter[tuple[State, str]] = Counter()  # how often jobs entered a state, and why
@@ -102,15 +112,15 @@ class JobQueue:
 
     # --- arrivals and departures ---
 
-    def add(self, key: str, *, name: str, priority: int, created: float, shape: Shape | None) -> None:
+    def add(self, key: str, group: Group, *, name: str, priority: int, created: float) -> None:
         """A job to be scheduled. For one already here, only a change of what is asked for makes it active again."""
         known = self._tickets.get(key)
-        if known is not None and known.shape is shape and known.priority == priority:
+        if known is not None and known.group == group and known.priority == priority:
             return
         if known is not None:
             self.remove(key)
         first_seen = known.first_seen if known is not None else self._clock()
-        ticket = self._tickets[key] = Ticket(key, name, priority, shape, since=created, first_seen=first_seen)
+        ticket = self._tickets[key] = Ticket(key, name, priority, group, since=created, first_seen=first_seen)
         self._activate(ticket, "PodUpdate" if known is not None else "PodAdd")
 
     def remove(self, key: str) -> None:
@@ -118,9 +128,10 @@ class JobQueue:
         ticket = self._tickets.pop(key, None)
         if ticket is None:
             return
+        self._unpark(ticket)
         was_active, ticket.state = ticket.state is State.ACTIVE, State.GONE
         if was_active:
-            self._wake_scout(ticket.shape)  # it may have been the scout for room that is still free
+            self._wake_scout(ticket.group)  # it may have been the scout for room that is still free
 
     # --- attempts ---
 
@@ -133,49 +144,63 @@ class JobQueue:
         return ticket
 
     def done(self, ticket: Ticket) -> None:
-        """It was placed. Another of its shape may fit as well."""
+        """It was placed. Another of its group may fit as well."""
         if self._tickets.get(ticket.key) is ticket:
             del self._tickets[ticket.key]
         ticket.state = State.GONE
-        self._wake_scout(ticket.shape)
+        self._wake_scout(ticket.group)
 
     def park(self, ticket: Ticket, cures: Change, refused_by: frozenset[str] = frozenset()) -> None:
         """It was refused: sleep until one of the cures happens."""
         if self._failed(ticket):
             ticket.refused_by = refused_by
             ticket.state, ticket.parked_at, ticket.rescued = State.PARKED, self._clock(), False
-            sleepers = self._parked.setdefault(ticket.shape, _Sleepers())
+            sleepers = self._parked.setdefault(ticket.group, _Sleepers())
             sleepers.cures = cures
-            heapq.heappush(sleepers.heap, ticket.entry(-ticket.priority, next(self._numbers)))
+            sleepers.number += 1
+            self._push(sleepers.heap, ticket, -ticket.priority)
             self.entered[State.PARKED, "ScheduleAttemptFailure"] += 1
 
-    def retry(self, ticket: Ticket) -> None:
-        """Something went wrong that time may heal, such as a bind that the API server did not answer."""
-        self._tickets.setdefault(ticket.key, ticket)
+    def retry(self, ticket: Ticket, group: Group | None = None) -> None:
+        """Something went wrong that time may heal, such as a bind that failed; `group` is what the job is by now."""
+        if self._tickets.setdefault(ticket.key, ticket) is ticket and group is not None:
+            ticket.group = group
         if self._failed(ticket):
             self._back_off(ticket, "ScheduleAttemptFailure")
 
     # --- wake-ups ---
 
     def wake(self, change: Change, has_room: Callable[[Shape], bool]) -> None:
-        """Something happened: wake a scout of each shape that it could cure.
+        """Something happened: wake a scout of each group that it could cure.
 
         What happened on one node can cure only there, so it is news only if that node has room for the shape.
         """
-        for shape, sleepers in list(self._parked.items()):
+        for group, sleepers in list(self._parked.items()):
             cure = sleepers.cures & change
-            if shape is not None and cure and (cure & ~ON_ONE_NODE or has_room(shape)):
-                self._wake_scout(shape, is_news=True)
+            if group.shape is None or not cure:
+                continue
+            if cure & ~ON_ONE_NODE or has_room(group.shape):
+                self._wake_scout(group, is_news=True)
+            else:
+                # What was wrong with the node is cured, and now it lacks room: from here on, room is a cure too.
+                sleepers.cures |= Change.NODE_GREW | Change.ROOM_FREED
+
+    def wake_all(self) -> None:
+        """Everything is worth a try again, as when leadership begins."""
+        for ticket in list(self._tickets.values()):
+            if ticket.state in (State.PARKED, State.BACKOFF):
+                self._unpark(ticket)
+                self._activate(ticket, "LeadershipBegan")
 
     def flush(self, older_than_s: float) -> None:
-        """Wake a scout of each shape that has slept for very long. Progress must not depend on it; see `rescued`."""
+        """Wake a scout of each group that has slept for very long. Progress must not depend on it; see `rescued`."""
         now = self._clock()
-        for shape, sleepers in list(self._parked.items()):
+        for group, sleepers in list(self._parked.items()):
             while sleepers.heap and not _valid(sleepers.heap[0], State.PARKED):
                 heapq.heappop(sleepers.heap)
             if sleepers.heap and now - sleepers.heap[0][-1].parked_at > older_than_s:
                 sleepers.heap[0][-1].rescued = True
-                self._wake_scout(shape)
+                self._wake_scout(group)
 
     def seconds_to_next(self) -> float | None:
         """Until the next back-off ends; None when nothing is backing off."""
@@ -185,18 +210,15 @@ class JobQueue:
 
     # --- bookkeeping ---
 
-    def _wake_scout(self, shape: Shape | None, *, is_news: bool = False) -> None:
-        """Wake the first of a shape that may be woken now; those before it are tried when their back-off ends.
+    def _wake_scout(self, group: Group, *, is_news: bool = False) -> None:
+        """Wake the first of a group that may be woken now; those before it are tried when their back-off ends.
 
         A wake-up by news cuts a back-off short, and only once: news can be a false hope, and hopes can come by the
-        hundred. A wake-up because another of the shape was just placed is free: it ends with the first refusal.
+        hundred. A wake-up because another of the group was just placed is free: it ends with the first refusal.
         """
-        sleepers = self._parked.get(shape)
-        while sleepers is not None:
-            ticket = _pop(sleepers.heap, State.PARKED)
-            if ticket is None:
-                del self._parked[shape]
-                return
+        sleepers = self._parked.get(group)
+        while sleepers is not None and (ticket := _pop(sleepers.heap, State.PARKED)) is not None:
+            self._unpark(ticket)
             now = self._clock()
             if now >= ticket.ready_at or not ticket.early_wake_used:
                 ticket.early_wake_used |= is_news and now < ticket.ready_at
@@ -220,14 +242,28 @@ class JobQueue:
     def _activate(self, ticket: Ticket, why: str) -> None:
         ticket.state = State.ACTIVE
         self.entered[State.ACTIVE, why] += 1
-        heapq.heappush(self._active, ticket.entry(-ticket.priority, next(self._numbers)))
+        self._push(self._active, ticket, -ticket.priority)
         self.on_ready()
 
     def _back_off(self, ticket: Ticket, why: str) -> None:
         ticket.state = State.BACKOFF
         self.entered[State.BACKOFF, why] += 1
-        heapq.heappush(self._backoff, ticket.entry(ticket.ready_at, next(self._numbers)))
+        self._push(self._backoff, ticket, ticket.ready_at)
         self.on_ready()
+
+    def _push(self, heap: list[_Entry], ticket: Ticket, first: float) -> None:
+        if len(heap) > 2 * len(self._tickets) + 64:  # a standby pushes and never pops: most of it is void
+            heap[:] = [e for e in heap if e[-1].number == e[-2] and e[-1].state is not State.GONE]
+            heapq.heapify(heap)
+        heapq.heappush(heap, ticket.entry(first, next(self._numbers)))
+
+    def _unpark(self, ticket: Ticket) -> None:
+        """It leaves its group, if it sleeps in one; a group of nobody is forgotten."""
+        sleepers = self._parked.get(ticket.group)
+        if ticket.state is State.PARKED and sleepers is not None:
+            sleepers.number -= 1
+            if not sleepers.number:
+                del self._parked[ticket.group]
 
     def _promote_due(self) -> None:
         now = self._clock()

@@ -26,6 +26,8 @@ from koordpy.plan.answer import Refusal
 
 _LANE_WIDTH = 8
 _CONFLICT_PAUSES_S = (0.02, 0.1, 0.5, 2.0)
+_SAY_AGAIN_FIRST_S = 2.0
+_SAY_AGAIN_MOST_S = 60.0
 
 log = structlog.get_logger()
 
@@ -63,7 +65,7 @@ class Reporter:
         self.lane.clear()
         self._said.clear()
 
-    async def _set_condition(self, uid: str, refusal: Refusal) -> None:
+    async def _set_condition(self, uid: str, refusal: Refusal, after_s: float = _SAY_AGAIN_FIRST_S) -> None:
         """Skipped when the pod is placed by now or a newer message follows; repeated when the pod changed meanwhile."""
         for pause_s in _CONFLICT_PAUSES_S:
             pod = self._cluster.pods.get(uid)
@@ -82,7 +84,12 @@ class Reporter:
             else:
                 metrics.WRITES.labels("condition", "ok").inc()
                 return
-        self._said.pop(uid, None)  # so that the next attempt says it again
+        self._say_later(uid, refusal, after_s)
+
+    def _say_later(self, uid: str, refusal: Refusal, after_s: float) -> None:
+        """A parked pod may not be tried again for hours, and autoscalers act on its condition: it must get there."""
+        again = partial(self._set_condition, uid, refusal, min(2 * after_s, _SAY_AGAIN_MOST_S))
+        asyncio.get_running_loop().call_later(after_s, self.lane.put, again)
 
     def _event(self, pod: PodRecord, kind: Literal["Normal", "Warning"], reason: str, action: str, text: str) -> None:
         note = Note(ref(pod), kind, reason, action, text, controller=pod.scheduler)

@@ -20,7 +20,7 @@ from koordpy.api.keys import SCHEDULER_ERROR
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
-from koordpy.intake import wake
+from koordpy.intake import group_of, wake
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError
 from koordpy.kube.lane import Call, Lane
@@ -94,6 +94,7 @@ class Scheduler:
         self._volume_binds.clear()
         self._reporter.start_over()
         self._cluster.forget_all()
+        self._queue.wake_all()
 
     async def _schedule_forever(self) -> None:
         slice_end = time.monotonic() + _SLICE_S
@@ -197,10 +198,10 @@ class Scheduler:
         """Volumes first: a pod bound before its volumes would be stuck on its node."""
         try:
             await self._volumes.bind(placement.volumes, placement.node)
-        except NotLeading:
-            return
+            if self._cluster.nodes.row_of(placement.node) is None:
+                raise VolumesNotBound(f"node {placement.node} is gone")  # noqa: TRY301
         except (VolumesNotBound, ApiError) as error:
-            self._bind_failed(pod, ticket, str(error))
+            self._bind_failed(pod, ticket, error)
             return
         self._binds.put(then)
 
@@ -208,10 +209,8 @@ class Scheduler:
         started = time.perf_counter()
         try:
             outcome = await bind(self._client, ref(pod), node)
-        except NotLeading:
-            return  # the next term starts over
         except ApiError as error:
-            self._bind_failed(pod, ticket, str(error))
+            self._bind_failed(pod, ticket, error)
             return
         metrics.BIND_SECONDS.observe(time.perf_counter() - started)
         metrics.WRITES.labels("bind", outcome.value).inc()
@@ -220,20 +219,23 @@ class Scheduler:
             metrics.SLI_SECONDS.observe(time.monotonic() - ticket.first_seen)
             metrics.POD_ATTEMPTS.observe(ticket.failures + 1)
         elif outcome is BindOutcome.REFUSED:
-            self._bind_failed(pod, ticket, "the API server did not take the binding")
+            self._bind_failed(pod, ticket, ApiError("the API server did not take the binding"))
         else:
             self._unreserve(pod)  # gone, or bound elsewhere: the watch brings what is true
 
-    def _bind_failed(self, pod: PodRecord, ticket: Ticket, problem: str) -> None:
+    def _bind_failed(self, pod: PodRecord, ticket: Ticket, problem: Exception) -> None:
         """Only this pod goes back; it is tried again after its back-off, unless the watch shows it bound after all."""
         self._unreserve(pod)
-        log.warning("bind_failed", pod=pod.key, problem=problem)
-        metrics.WRITES.labels("bind", "failed").inc()
         current = self._cluster.pods.get(pod.uid)
-        if current is not None and current.schedulable:
-            self._queue.retry(ticket)
-            refusal = Refusal(f"binding failed: {problem}", Change.NONE, pod.uid, reason=SCHEDULER_ERROR)
-            self._reporter.refused(current, refusal)
+        if current is None or not current.schedulable:
+            return
+        self._queue.retry(ticket, group_of(current))
+        if isinstance(problem, NotLeading):
+            return  # nothing was sent, and it is not ours to say
+        log.warning("bind_failed", pod=pod.key, problem=str(problem))
+        metrics.WRITES.labels("bind", "failed").inc()
+        refusal = Refusal(f"binding failed: {problem}", Change.NONE, pod.uid, reason=SCHEDULER_ERROR)
+        self._reporter.refused(current, refusal)
 
     def _unreserve(self, pod: PodRecord) -> None:
         happened = self._cluster.forget(pod.uid)

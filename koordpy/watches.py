@@ -67,10 +67,10 @@ class Watches:
         self.others: tuple[Reflector[Any], ...] = (
             Reflector(client, _NODES, NodeIntake(cluster, queue)),
             Reflector(client, _NAMESPACES, NamespaceIntake(cluster, queue)),
-            Reflector(client, _SERVICES, ServiceIntake(cluster, reshaped)),
-            Reflector(client, _REPLICATION_CONTROLLERS, OwnerIntake("ReplicationController", cluster, reshaped)),
-            Reflector(client, _REPLICA_SETS, OwnerIntake("ReplicaSet", cluster, reshaped)),
-            Reflector(client, _STATEFUL_SETS, OwnerIntake("StatefulSet", cluster, reshaped)),
+            Reflector(client, _SERVICES, ServiceIntake(cluster, queue, reshaped)),
+            Reflector(client, _REPLICATION_CONTROLLERS, OwnerIntake("ReplicationController", cluster, queue, reshaped)),
+            Reflector(client, _REPLICA_SETS, OwnerIntake("ReplicaSet", cluster, queue, reshaped)),
+            Reflector(client, _STATEFUL_SETS, OwnerIntake("StatefulSet", cluster, queue, reshaped)),
             *_storage(client, cluster, queue, on_storage_changed),
         )
 

@@ -72,7 +72,7 @@ def decode_status(raw: msgspec.Raw | bytes) -> Status:
     """The API server's refusal; an empty one when a proxy answered in its place."""
     try:
         return _status_decoder.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return Status(message=bytes(raw[:200]).decode(errors="replace").strip())
 
 
@@ -80,13 +80,13 @@ def resource_version_of(raw: msgspec.Raw | bytes) -> str:
     """The resource version of an object that may be unreadable otherwise; empty when there is none."""
     try:
         return _metadata_decoder.decode(raw).metadata.resource_version
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
 
 
 def _key_of(raw: msgspec.Raw | bytes) -> str:
     try:
         metadata = _metadata_decoder.decode(raw).metadata
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return "?"
     return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name

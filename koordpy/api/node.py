@@ -12,7 +12,7 @@ class Taint(Struct, frozen=True):
 
 
 class ContainerImage(Struct, frozen=True):
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] | None = ()  # null for an image without a tag
     size_bytes: int = 0
 
 

@@ -91,7 +91,7 @@ class NodeDriver(Struct, frozen=True):
 
 
 class CSINodeSpec(Struct, frozen=True):
-    drivers: tuple[NodeDriver, ...] = ()
+    drivers: tuple[NodeDriver, ...] | None = ()  # null on a node without any
 
 
 class CSINode(Struct, frozen=True):

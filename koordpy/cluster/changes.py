@@ -28,10 +28,17 @@ ON_ONE_NODE = Change.NODE_ADDED | Change.NODE_GREW | Change.NODE_RELABELLED | Ch
 
 
 class Happened(NamedTuple):
-    """A change, and the node it happened on."""
+    """A change, and the node it happened on; one event can be news on two, as when a pod moves."""
 
     change: Change
     node: str
+    other_node: str = ""
+
+    def together_with(self, other: Happened) -> Happened:
+        """Both, as one piece of news."""
+        nodes = dict.fromkeys(n for n in (self.node, self.other_node, other.node, other.other_node) if n)
+        first, second = [*nodes, "", ""][:2]
+        return Happened(self.change | other.change, first, second)
 
 
 NOTHING = Happened(Change.NONE, "")

@@ -42,6 +42,7 @@ class NodeColumns:
         self.image_nodes: dict[str, int] = {}  # name -> how many nodes have it
         # Raised when labels, taints or images change, or rows; what is derived from those is kept until then.
         self.static_generation = 0
+        self.counts_all_resources = True  # False: some profile ignores resources, so lack of room is no argument
         self.usage_log = RowLog()  # rows whose allocatable or usage changed
 
     def __len__(self) -> int:
@@ -141,6 +142,8 @@ class NodeColumns:
 
     def has_room(self, row: int, shape: Shape) -> bool:
         """Room for one more pod of a shape on one node, as far as resources go."""
+        if not self.counts_all_resources:
+            return True
         free = self.allocatable[shape.rows, row] - self.requested[shape.rows, row]
         return bool((free >= shape.amounts).all())
 

@@ -72,7 +72,7 @@ class Cluster:
         grew = bool((self.nodes.set_allocatable(row, has) > 0).any())
         relabelled = self.nodes.set_labels(row, node.metadata.labels)
         retainted = self.nodes.set_taints(row, node.spec.taints, unschedulable=node.spec.unschedulable)
-        self.nodes.set_images(row, {image: i.size_bytes for i in node.status.images for image in i.names})
+        self.nodes.set_images(row, {image: i.size_bytes for i in node.status.images for image in i.names or ()})
         if not known:
             for uid in self._on_node.get(name, ()):
                 self._count(self.pods[uid], 1)
@@ -107,8 +107,7 @@ class Cluster:
         if known is not None and known.node == record.node and known.shape is record.shape:
             return record, released
         left = self._leave(known) if known is not None else NOTHING
-        came = self._enter(record)
-        return record, Happened(left.change | came.change, left.node or came.node)
+        return record, left.together_with(self._enter(record)).together_with(released)
 
     def remove_pod(self, uid: str) -> tuple[PodRecord | None, Happened]:
         """A pod is gone or finished: whatever it held is free."""
@@ -160,8 +159,7 @@ class Cluster:
         if any(volumes):
             record.volumes = volumes
             self.storage.promise(volumes, node)
-        self.nominated.pop(uid, None)
-        return self._enter(record)
+        return self._enter(record).together_with(self._note_nomination(record))
 
     def forget(self, uid: str) -> Happened:
         """Unreserve: take back an assumption; what the API server has confirmed stays."""
@@ -198,11 +196,12 @@ class Cluster:
     def _note_nomination(self, record: PodRecord) -> Happened:
         """Keep who was promised which node; a promise that ends frees room for others."""
         before = self.nominated.pop(record.uid, None)
-        if record.nominated_node and record.schedulable:
+        promised = record.nominated_node if record.schedulable else ""
+        if promised:
             self.nominated[record.uid] = record
-        if before is not None and before.nominated_node != record.nominated_node:
-            return Happened(Change.ROOM_FREED, before.nominated_node)
-        return NOTHING
+        if before is None or before.nominated_node == promised:
+            return NOTHING
+        return Happened(Change.ROOM_FREED, before.nominated_node)
 
     def _enter(self, record: PodRecord) -> Happened:
         if not record.node:

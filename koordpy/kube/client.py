@@ -40,7 +40,7 @@ class Client:
         self._may_write = may_write
 
     def guarded_by(self, may_write: Callable[[], bool]) -> Client:
-        """The same connection, writing only while `may_write()`: asked before each attempt, and again as it is sent."""
+        """The same connection, writing only while `may_write()`; asked before each attempt and as it is sent."""
         return Client(self._transport, may_write)
 
     async def get(self, path: str) -> bytes:

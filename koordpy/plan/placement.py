@@ -62,10 +62,13 @@ def scores(shape: Shape, cluster: Cluster, profile: Profile, candidates: Ints) -
     return total
 
 
-def explain(shape: Shape, cluster: Cluster, profile: Profile) -> Counter[Reason]:
-    """How many nodes each reason ruled out. One node may count under several reasons of the filter that refused it."""
+def explain(shape: Shape, cluster: Cluster, profile: Profile, among: Bools | None = None) -> Counter[Reason]:
+    """How many nodes each reason ruled out, `among` these, `[N]`, or all.
+
+    One node may count under several reasons of the filter that refused it.
+    """
     counts: Counter[Reason] = Counter()
-    remaining = _worth_asking(shape, cluster, counts)
+    remaining = _worth_asking(shape, cluster, cluster.nodes.live if among is None else among, counts)
     for node_filter in profile.filters:
         passed = node_filter.passes(shape, cluster)
         if passed is None:
@@ -78,15 +81,15 @@ def explain(shape: Shape, cluster: Cluster, profile: Profile) -> Counter[Reason]
     return counts
 
 
-def _worth_asking(shape: Shape, cluster: Cluster, counts: Counter[Reason]) -> Bools:
+def _worth_asking(shape: Shape, cluster: Cluster, among: Bools, counts: Counter[Reason]) -> Bools:
     """`[N]`: the nodes that filters are asked about: all, unless the pod names its nodes."""
     nodes = cluster.nodes
     pinned = pinned_names(shape)
     if pinned is None:
-        return nodes.live.copy()
+        return among.copy()
     asked = np.zeros(nodes.capacity, dtype=np.bool_)
     asked[[row for row in map(nodes.row_of, pinned) if row is not None]] = True
-    others = len(nodes) - int(np.count_nonzero(asked))
+    others = int(np.count_nonzero(among & ~asked))
     if others:
         counts[_NOT_NAMED] = others
-    return asked
+    return asked & among

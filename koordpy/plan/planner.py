@@ -67,16 +67,18 @@ def _place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, tria
 
 
 def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profile: Profile) -> int | Refusal:
-    accepted = placement.feasible(shape, cluster, profile)
+    accepted = without = placement.feasible(shape, cluster, profile)
     failed: Counter[Reason] = Counter()
+    fits_with = cluster.nodes.live
     with Trial(cluster.occupancy) as promised:
         # A node must do with the pods that were promised room on it as well as without them: they may come or not.
         if _place_nominated(member, job, cluster, promised):
-            accepted &= placement.feasible(shape, cluster, profile)
+            fits_with = placement.feasible(shape, cluster, profile)
+            accepted = without & fits_with
             if not accepted.any():
                 failed = placement.explain(shape, cluster, profile)
     if not accepted.any():
-        failed = failed or placement.explain(shape, cluster, profile)
+        failed += placement.explain(shape, cluster, profile, among=fits_with)
         return no_node_fits(member.uid, len(cluster.nodes), failed=dict(failed))
     own = cluster.nodes.row_of(member.nominated_node)
     if own is not None and accepted[own]:

@@ -14,6 +14,7 @@ from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
+from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 
 
 class Filter(Protocol):
@@ -61,6 +62,11 @@ class Profile:
         # Asked once and not per plan: a protocol check walks all attributes.
         prefilters = tuple(each for each in self.filters if isinstance(each, PreFilter))
         object.__setattr__(self, "prefilters", prefilters)
+
+    @property
+    def counts_all_resources(self) -> bool:
+        """A node without room for everything that a pod asks for is out of the question."""
+        return any(isinstance(each, NodeResourcesFit) and not each.ignores_some for each in self.filters)
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
         """The first reason to refuse a pod outright."""

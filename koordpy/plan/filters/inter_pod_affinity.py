@@ -19,7 +19,10 @@ from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 
 _CURES = Change.NODE_ADDED | Change.NODE_RELABELLED | Change.DOMAINS | Change.SELECTORS
-_AFFINITY = Reason("node(s) didn't match pod affinity rules", preemption_helps=False, cures=_CURES | Change.POD_CAME)
+# A pod that leaves cures too: without its last companion elsewhere, a pod may be the first of its set anywhere.
+_AFFINITY = Reason(
+    "node(s) didn't match pod affinity rules", preemption_helps=False, cures=_CURES | Change.POD_CAME | Change.POD_LEFT
+)
 _ANTI_AFFINITY = Reason(
     "node(s) didn't match pod anti-affinity rules", preemption_helps=True, cures=_CURES | Change.POD_LEFT
 )

@@ -26,6 +26,10 @@ class NodeResourcesFit:
     def __init__(self, ignored: frozenset[str] = frozenset(), ignored_groups: frozenset[str] = frozenset()) -> None:
         self._ignored, self._ignored_groups = ignored, ignored_groups  # extended resources left to others
 
+    @property
+    def ignores_some(self) -> bool:
+        return bool(self._ignored or self._ignored_groups)
+
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
         return by_row(shape, self, cluster.nodes, lambda rows: self._fits(shape, cluster, rows))
 
@@ -49,7 +53,7 @@ class NodeResourcesFit:
 
     def _checked(self, shape: Shape, cluster: Cluster) -> Iterable[tuple[int, int]]:
         asked = zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True)
-        if not self._ignored and not self._ignored_groups:
+        if not self.ignores_some:
             return asked
         return [(row, amount) for row, amount in asked if not self._ignores(cluster.resources.names[row])]
 

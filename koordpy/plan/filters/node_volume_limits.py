@@ -55,7 +55,7 @@ def _limits(cluster: Cluster, new: Attached) -> dict[int, dict[str, int]]:
     for name, csi_node in cluster.storage.csi_nodes.items() if new else ():
         row = cluster.nodes.row_of(name)
         if row is not None:
-            counts = {d.name: d.allocatable.count for d in csi_node.spec.drivers if d.allocatable is not None}
+            counts = {d.name: d.allocatable.count for d in csi_node.spec.drivers or () if d.allocatable is not None}
             relevant = {driver: count for driver, count in counts.items() if count is not None and driver in new}
             if relevant:
                 limits[row] = relevant

@@ -16,7 +16,7 @@ from koordpy.plan.spread import Constraint, DefaultSpread, constraints, domains_
 
 _CURES = (
     Change.NODE_ADDED | Change.NODE_RELABELLED | Change.NODE_TAINTS
-    | Change.DOMAINS | Change.POD_CAME | Change.POD_LEFT
+    | Change.DOMAINS | Change.POD_CAME | Change.POD_LEFT | Change.SELECTORS
 )  # fmt: skip
 _SKEW = Reason("node(s) didn't match pod topology spread constraints", preemption_helps=True, cures=_CURES)
 _NO_LABEL = Reason(
