@@ -57,8 +57,8 @@ def spread(rng: Random, labels: Labels, features: Features) -> list[Json]:
     """Constraints; the API server takes one for a key and an effect."""
     chosen: dict[tuple[str, str], Json] = {}
     for feature, effect in (("hard-spread", "DoNotSchedule"), ("soft-spread", "ScheduleAnyway")):
-        for _ in range(rng.choice([0, 1, 1, 2]) if feature in features else 0):
-            key = rng.choices(TOPOLOGY_KEYS, [3, 3, 3, 3, 0.3])[0]
+        for _ in range(rng.choice([1, 1, 2]) if feature in features else 0):
+            key = rng.choices(TOPOLOGY_KEYS, [3, 4, 4, 3, 0.3])[0]
             chosen[key, effect] = _constraint(rng, labels, key, effect)
     return list(chosen.values())
 
@@ -68,10 +68,10 @@ def _constraint(rng: Random, labels: Labels, key: str, effect: str) -> Json:
     if rng.random() < 0.95:
         constraint["labelSelector"] = _selector(rng, labels)
         constraint |= _label_keys(rng, constraint["labelSelector"], ["matchLabelKeys"])
-    if effect == "DoNotSchedule" and rng.random() < 0.3:
-        constraint["minDomains"] = rng.choice([1, 2, 3, 5])
+    if effect == "DoNotSchedule" and rng.random() < 0.5:
+        constraint["minDomains"] = rng.choice([1, 3, 4, 5])
     for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-        if rng.random() < 0.3:
+        if rng.random() < 0.4:
             constraint[policy] = rng.choice(["Honor", "Ignore"])
     return constraint
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tests.differential import fates
-from tests.differential.features import ENABLED, TABLE, Features, probability
+from tests.differential.features import ENABLED, RELATED, TABLE, Features, probability
 from tests.differential.nodes import node
 from tests.differential.pods import bound_pod, incoming_pod
 from tests.differential.storage import NODE_NAMES, Storage, storage
@@ -54,7 +54,7 @@ def scene(number: int, enabled: Features = ENABLED) -> Scene:
     names = rng.sample(names, k=len(names))  # neither their order of creation nor the one of their names may matter
     nodes = [node(name, rng, features) for name in names]
     lost = ["lost"] if "lost-nodes" in features else []
-    on = rng.choices([*names, *lost], k=rng.choice([0, *range(26)])) if names else []
+    on = rng.choices([*names, *lost], k=rng.choice([0, 25, *range(26)])) if names else []
     made = storage(f"s{number}", rng, features)
     used = made.names("bound")
     pods = [bound_pod(f"s{number}-p{i}", where, rng, features, claims=used) for i, where in enumerate(on)]
@@ -74,9 +74,9 @@ def case_of(scene: Scene, seed: int) -> Case:
 
 
 def _focus(rng: Random) -> Features:
-    """A third of the scenes mixes everything; the others are about a few things, which then meet more often."""
+    """A few things are in focus, related ones or any, or everything is."""
     few = frozenset(rng.sample(sorted(TABLE), k=6))
-    return rng.choice([frozenset(TABLE), few, few | {"requests"}])
+    return rng.choice([frozenset(TABLE), few, few | {"requests"}, rng.choice(RELATED), rng.choice(RELATED)])
 
 
 def _drawn(rng: Random, enabled: Features, *, at_least: float = 0, times: float = 1) -> Features:

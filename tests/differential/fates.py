@@ -25,7 +25,7 @@ def draw(pods: list[Json], rng: Random, features: Features) -> dict[str, str]:
     for pod in pods:
         fate, chance = rng.choice(sorted(TOLD)), rng.random()
         # Where two pods have one host port, kube-scheduler takes it for free as soon as one of them is gone.
-        if fate == "finished" and any("ports" in container for container in pod["spec"]["containers"]):
+        if fate == "finished" and "hostPort" in str(pod["spec"]):
             continue
         if fate in features and chance < 0.6:
             fates[pod["metadata"]["name"]] = fate

@@ -43,8 +43,18 @@ TABLE = {
     # Corners in which kube-scheduler does what nobody would expect of it; each says what.
     "negative-namespaces": (OFF, 0.2, "namespaceSelector of NotIn and DoesNotExist, which it takes for all namespaces"),
     "no-number": (OFF, 0.2, "preference for a label greater than 'x': it says SchedulerError instead of ignoring it"),
-    "stolen-pods": (ON, 0.2, "pods whose ReplicaSet selects others: both selectors must match, which nothing does"),
+    "stolen-pods": (OFF, 0.2, "pods whose ReplicaSet selects others: both selectors must match, which nothing does"),
 }
+
+# What decides together, and is met too seldom by chance: who is spread must be kept from some nodes to see what counts.
+RELATED = [
+    frozenset(("hard-spread", "soft-spread", "taints", "node-selector", "node-affinity", "terminating")),
+    frozenset(("hard-spread", "default-spread", "soft-spread", "unschedulable", "lost-nodes", "stolen-pods")),
+    frozenset(("pod-affinity", "pod-anti-affinity", "preferred-pod-affinity", "namespace-selector", "terminating")),
+    frozenset(("pod-affinity", "preferred-pod-affinity", "default-spread", "negative-namespaces", "node-affinity")),
+    frozenset(("requests", "init-containers", "pod-level-resources", "overhead", "resized", "pod-limit", "odd-nodes")),
+    frozenset(("bound-claims", "waiting-claims", "broken-claims", "disks", "node-selector", "requests")),
+]
 
 Features = frozenset[str]
 ENABLED: Features = frozenset(name for name, (switch, _, _) in TABLE.items() if switch)

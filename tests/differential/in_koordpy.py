@@ -80,8 +80,8 @@ def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, Pod
         "Namespace": NamespaceIntake(cluster, queue),
         "Node": NodeIntake(cluster, queue),
         "Pod": pods,
-        **{kind: OwnerIntake(kind, cluster, pods.requeue_all) for kind in OWNERS},
-        "Service": ServiceIntake(cluster, pods.requeue_all),
+        **{kind: OwnerIntake(kind, cluster, queue, pods.requeue_all) for kind in OWNERS},
+        "Service": ServiceIntake(cluster, queue, pods.requeue_all),
         **{kind: StorageIntake(table, cluster, queue, lambda: None) for kind, table in _tables(cluster).items()},
     }
     objects = [each for each in [*surroundings, incoming] if each["kind"] in sinks]

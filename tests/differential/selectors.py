@@ -21,7 +21,9 @@ POSITIVE = ["In", "In", "Exists"]
 
 
 def pod_labels(rng: Random) -> dict[str, str]:
-    return {key: rng.choice(values) for key, values in POD_LABELS.items() if rng.random() < 0.75}
+    """The first value of a key is carried by most, so that pods of a kind are in every domain."""
+    weights = {key: [4, *(1 for _ in values[1:])] for key, values in POD_LABELS.items()}
+    return {key: rng.choices(values, weights[key])[0] for key, values in POD_LABELS.items() if rng.random() < 0.8}
 
 
 def label_selector(rng: Random, labels: dict[str, list[str]], operators: list[str] = OPERATORS) -> Json:
