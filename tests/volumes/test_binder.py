@@ -95,8 +95,11 @@ async def test_a_bound_claim_is_not_enough_before_the_watch_has_shown_its_volume
     cluster.storage.promise(MADE, "n1")
     binder = VolumeBinder(Client(Scripted([], [])), cluster, TIME_LIMIT_S)  # nothing is asked of the API server
     bind = asyncio.create_task(binder.bind(MADE, "n1"))
-    await settled()
-    assert not bind.done()
+    for before in ([], [volume("made")]):
+        tell(cluster, *before)
+        binder.storage_changed()
+        await settled()
+        assert not bind.done()
     tell(cluster, volume("made", claim="data", claim_uid=own.metadata.uid))
     binder.storage_changed()
     await bind
@@ -123,6 +126,19 @@ async def test_pods_that_share_a_claim_write_it_once() -> None:
             await (world.controller.finish() if choice is STATIC else world.controller.provision())
             await asyncio.gather(one, two)
             assert len(world.writes()) == 1
+
+
+async def test_a_pod_that_shares_a_claim_writes_it_itself_when_the_other_could_not() -> None:
+    async with stage() as (world, instance):
+        world.faults.add(Rule(Fault.DELAY, "PATCH", VOLUME, seconds=2, count=1))
+        async with binding(instance, STATIC) as one, binding(instance, STATIC) as two:
+            label = {"metadata": {"labels": {"touched": "yes"}}}
+            await world.ask("PATCH", VOLUME, label)  # so that the first write fails
+            with pytest.raises(Conflict):
+                await one
+            await settled()
+            await world.controller.finish()
+            await asyncio.wait_for(two, 1)
 
 
 # --- trouble with the API server ---

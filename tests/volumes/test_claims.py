@@ -79,6 +79,15 @@ def test_an_ephemeral_volume_never_takes_the_claim_of_somebody_else(owner):
     assert refusal(cluster, pod_with(ephemeral=["scratch"])) == expected
 
 
+def test_an_ephemeral_volume_never_takes_the_claim_of_another_pod_that_lives():
+    """Pod `p1` with a volume `a-b` and pod `p1-a` with a volume `b` ask for the same name."""
+    other = pod_with(name="p1-a", ephemeral=["b"], cpu=1)
+    cluster = cluster_of(node(), other, claim("p1-a-b", owner=other.metadata.uid), storage_class(), volume())
+    expected = "PVC default/p1-a-b was not created for pod default/p1 (pod is not owner)"
+    assert refusal(cluster, pod_with(ephemeral=["a-b"])) == expected
+    assert chosen(cluster, other) == {"p1-a-b": "pv1"}
+
+
 def test_a_claim_named_twice_by_one_pod_gets_one_volume():
     cluster = cluster_of(node(), claim(), storage_class(), volume("pv1"), volume("pv2"))
     assert placed(cluster, pod_with("data", "data")).volumes.static == (("default/data", "pv1"),)
