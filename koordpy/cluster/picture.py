@@ -23,7 +23,7 @@ from koordpy.cluster.changes import NOTHING, Change, Happened
 from koordpy.cluster.columns import NodeColumns
 from koordpy.cluster.occupancy import Occupancy
 from koordpy.cluster.pods import PodRecord, record_of
-from koordpy.cluster.resources import ResourceTable, amount
+from koordpy.cluster.resources import MOST, ResourceTable, amount
 from koordpy.cluster.selectors import keys_of
 from koordpy.cluster.shapes import ShapeTable
 from koordpy.cluster.storage import NO_VOLUMES, VolumeChoice
@@ -72,7 +72,9 @@ class Cluster:
         grew = bool((self.nodes.set_allocatable(row, has) > 0).any())
         relabelled = self.nodes.set_labels(row, node.metadata.labels)
         retainted = self.nodes.set_taints(row, node.spec.taints, unschedulable=node.spec.unschedulable)
-        self.nodes.set_images(row, {image: i.size_bytes for i in node.status.images for image in i.names or ()})
+        self.nodes.set_images(
+            row, {image: min(i.size_bytes, MOST) for i in node.status.images for image in i.names or ()}
+        )
         if not known:
             for uid in self._on_node.get(name, ()):
                 self._count(self.pods[uid], 1)

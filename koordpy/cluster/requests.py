@@ -30,7 +30,9 @@ class PodRequests(NamedTuple):
 
 def requests_of(pod: Pod) -> PodRequests:
     spec = pod.spec
-    given = {c.name: c for c in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
+    sidecars = {c.name for c in spec.init_containers if c.is_sidecar}  # other init containers are not resized
+    running = (c for c in pod.status.init_container_statuses if c.name in sidecars)
+    given = {c.name: c for c in (*pod.status.container_statuses, *running)}
     counted = _Counted(given, ignore_spec=pod.resize_is_infeasible)
     needed = _with_pod_level(spec, _aggregate(spec, counted, {}))
     itself = _aggregate(spec, counted, _ASSUMED)
@@ -56,12 +58,11 @@ class _Counted:
     def of(self, container: Container, place: str) -> Amounts:
         asked = _amounts(container.resources.requests, f"spec.{place}.resources.requests")
         status = self.given.get(container.name)
-        if status is None or (status.resources is None and not status.allocated_resources):
+        if status is None or status.resources is None:
             return asked
         total: Amounts = {} if self.ignore_spec else asked
         _raise_to(total, _amounts(status.allocated_resources, f"status of {place}: allocatedResources"))
-        if status.resources is not None:
-            _raise_to(total, _amounts(status.resources.requests, f"status of {place}: resources.requests"))
+        _raise_to(total, _amounts(status.resources.requests, f"status of {place}: resources.requests"))
         return total
 
 

@@ -44,6 +44,8 @@ class Workloads:
         owner = self._owners.get((shape.traits.owner[0], shape.traits.namespace, shape.traits.owner[1]))
         if owner is None:
             merged = LabelSelector(match_labels=labels)
+        elif shape.traits.owner[0] == "ReplicationController":
+            merged = LabelSelector(match_labels=labels | owner.match_labels)
         else:
             # As expressions, so that an owner and a service that contradict each other select nothing together.
             equal = (LabelSelectorRequirement(key, "In", (value,)) for key, value in owner.match_labels.items())

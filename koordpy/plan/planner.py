@@ -36,6 +36,8 @@ def plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
 
 
 def _plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
+    if not len(cluster.nodes):
+        return no_node_fits(job.members[0].uid, 0, {})
     placements = []
     with Trial(cluster.occupancy) as trial:
         for member in job.members:
