@@ -19,8 +19,7 @@ class Trial:
 
     def __init__(self, occupancy: Occupancy) -> None:
         self._occupancy = occupancy
-        self._log: list[tuple[int, Shape, int]] = []  # row, shape, count
-        self._promises: list[VolumeChoice] = []
+        self._log: list[tuple[int, Shape, int] | VolumeChoice] = []  # (row, shape, count), or volumes promised
 
     def __enter__(self) -> Self:
         return self
@@ -36,10 +35,10 @@ class Trial:
         self._log.append((row, shape, count))
 
     def promise(self, volumes: VolumeChoice, node: str) -> None:
-        """Try with these volumes taken, until the trial ends."""
+        """Try with these volumes taken."""
         if any(volumes):
             self._occupancy.storage.promise(volumes, node)
-            self._promises.append(volumes)
+            self._log.append(volumes)
 
     def mark(self) -> int:
         """A point to undo to."""
@@ -48,7 +47,9 @@ class Trial:
     def undo(self, mark: int = 0) -> None:
         """Take back everything since `mark`, last first."""
         while len(self._log) > mark:
-            row, shape, count = self._log.pop()
-            self._occupancy.move(row, shape, -count)
-        while not mark and self._promises:
-            self._occupancy.storage.release(self._promises.pop())
+            step = self._log.pop()
+            if isinstance(step, VolumeChoice):
+                self._occupancy.storage.release(step)
+            else:
+                row, shape, count = step
+                self._occupancy.move(row, shape, -count)

@@ -4,9 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpy.api.storage import PersistentVolumeClaim
 from koordpy.cluster.picture import Cluster
+from koordpy.cluster.storage import VolumeChoice
 from koordpy.cluster.trial import Trial
-from tests.builders import node, pod
+from tests.builders import node, pod, typed
 
 STEPS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(-3, 3)), max_size=30)
 
@@ -47,3 +49,16 @@ def test_a_trial_that_fails_in_the_middle_is_undone_too():
     except KeyError:
         pass
     assert cluster.nodes.requested.tobytes() == untouched
+
+
+def test_undoing_to_a_mark_gives_back_the_volumes_promised_since():
+    cluster, shapes = filled_cluster()
+    promised = VolumeChoice(provisioned=("default/claim",))
+    claim = typed({"metadata": {"name": "claim", "namespace": "default"}}, PersistentVolumeClaim)
+    with Trial(cluster.occupancy) as trial:
+        trial.place(0, shapes[0])
+        mark = trial.mark()
+        trial.promise(promised, "n1")
+        assert cluster.storage.selected_node(claim) == "n1"
+        trial.undo(mark)
+        assert cluster.storage.selected_node(claim) == ""
