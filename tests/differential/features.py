@@ -28,7 +28,7 @@ TABLE = {
     "match-fields": (ON, 0.15, "terms that name nodes"),
     "host-ports": (ON, 0.3, "host ports with protocols and addresses"),
     "images": (ON, 0.4, "images that nodes already have"),
-    "image-volumes": (OFF, 0.2, "images that are mounted"),
+    "image-volumes": (ON, 0.2, "images that are mounted"),
     "hard-spread": (ON, 0.3, "topology spread constraints that must hold"),
     "soft-spread": (ON, 0.3, "topology spread constraints that should hold"),
     "default-spread": (ON, 0.3, "spread by the Services and the owner of the pod"),

@@ -60,6 +60,12 @@ class Stage:
             self._world.append((await self._client.create(resource, body, namespace=namespace)).ok())
         await self._wait_for_admission()
 
+    async def take_down_world(self) -> None:
+        """What is in no namespace, so that the sweep of a namespace does not take it along."""
+        for resource, body in world():
+            if "namespace" not in body["metadata"] and body["kind"] != "Namespace":
+                await self._client.delete(resource, body["metadata"]["name"], namespace="")
+
     async def _wait_for_admission(self) -> None:
         """Admission reads classes from a cache of its own, which learns of new ones a moment later."""
         spec = {"containers": [{"name": "main", "image": "none"}], "runtimeClassName": RUNTIME_CLASS}
@@ -138,5 +144,6 @@ async def stage(control_plane: ControlPlane, scheduler: KubeScheduler) -> AsyncI
             await built.set_up_world()
             yield built
         finally:
+            await built.take_down_world()
             for namespace in NAMESPACES:
                 await sweep(control_plane.etcd_url, namespace, before)
