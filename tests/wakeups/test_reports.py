@@ -1,0 +1,80 @@
+"""A parked pod may sleep for hours, and autoscalers act on its condition: it arrives, whatever happened meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.wakeups.rig import Rig, client_of
+
+pytestmark = pytest.mark.looptime
+
+OUTAGE_S = 30
+# The pause before a condition is said again is at most a minute, and the write itself may take a few attempts.
+SOON_S = 90
+
+
+class Outage:
+    """An API server that takes writes or fails them with `status`."""
+
+    def __init__(self, status: int) -> None:
+        self.status, self.down = status, True
+        self.conditions: Counter[str] = Counter()  # by path: how often the condition was accepted
+
+    def answer(self, method: str, path: str) -> tuple[int, bytes]:
+        if method != "GET" and self.down:
+            return self.status, b"{}"
+        if path.endswith("/status"):
+            self.conditions[path] += 1
+        return 200, b"{}"
+
+
+@asynccontextmanager
+async def running(api: Outage) -> AsyncIterator[Rig]:
+    """A scheduler at work, with one node."""
+    rig = Rig(client=client_of(api.answer), clock=asyncio.get_running_loop().time)
+    rig.node("n1", cpu=1)
+    task = asyncio.create_task(rig.scheduler.run())
+    try:
+        yield rig
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@pytest.mark.parametrize("status", [503, 500, 403, 409])
+async def test_conditions_arrive_after_an_outage(status: int):
+    api = Outage(status)
+    async with running(api) as rig:
+        for i in range(3):
+            rig.pod(f"p{i}", cpu=2)
+        await asyncio.sleep(OUTAGE_S)
+        assert not api.conditions
+        api.down = False
+        await asyncio.sleep(SOON_S)
+        assert len(api.conditions) == 3
+
+
+async def test_a_condition_that_arrived_is_not_said_again():
+    api = Outage(503)
+    async with running(api) as rig:
+        rig.pod("p", cpu=2)
+        await asyncio.sleep(OUTAGE_S)
+        api.down = False
+        await asyncio.sleep(3600)
+        assert list(api.conditions.values()) == [1]
+
+
+async def test_a_condition_held_up_by_an_outage_is_not_said_of_a_pod_that_was_placed_meanwhile():
+    api = Outage(503)
+    async with running(api) as rig:
+        rig.pod("p", cpu=2)
+        await asyncio.sleep(OUTAGE_S)
+        rig.pod("p", cpu=2, on="n1")
+        api.down = False
+        await asyncio.sleep(SOON_S)
+        assert not api.conditions
