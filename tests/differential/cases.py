@@ -50,7 +50,8 @@ def scene(number: int, enabled: Features = ENABLED) -> Scene:
     focus = _focus(rng)
     enabled &= focus if len(enabled) > len(TABLE) / 2 else enabled  # somebody has chosen a focus already
     features = _drawn(rng, enabled, at_least=rng.choice([0, 0.8]))
-    names = NODE_NAMES[: rng.randint(3, 12) if "no-nodes" not in features else 0]
+    empty = "no-nodes" in features and rng.random() < 0.1  # there is not much to see in such a cluster
+    names = NODE_NAMES[: 0 if empty else rng.randint(3, 12)]
     names = rng.sample(names, k=len(names))  # neither their order of creation nor the one of their names may matter
     nodes = [node(name, rng, features) for name in names]
     lost = ["lost"] if "lost-nodes" in features else []
@@ -66,7 +67,7 @@ def case_of(scene: Scene, seed: int) -> Case:
     # What the cluster has is met more often than by chance; a pod may also ask for what this cluster knows nothing of.
     met = _drawn(rng, scene.features, at_least=0.5)
     own = met | _drawn(rng, scene.enabled, times=0.4)
-    names = [node["metadata"]["name"] for node in scene.nodes]
+    names = [node["metadata"]["name"] for node in scene.nodes] or ["no-such-node"]
     # Choosing a volume changes the scene, so only the last pod of a scene may.
     kinds = ["bound", "broken"] if seed % PODS_PER_SCENE != PODS_PER_SCENE - 1 else ["bound", "waiting", "waiting"]
     pod = incoming_pod(f"s{scene.number}-incoming-{seed}", names, rng, own, claims=scene.storage.names(*kinds))

@@ -15,11 +15,11 @@ TABLE = {
     "pod-level-resources": (ON, 0.1, "requests of the pod as a whole"),
     "overhead": (ON, 0.1, "a runtime class with overhead"),
     "pod-limit": (ON, 0.15, "nodes that take few pods"),
-    "no-nodes": (OFF, 0.02, "clusters without any node"),
+    "no-nodes": (ON, 0.02, "clusters without any node"),
     "odd-nodes": (ON, 0.1, "nodes that have none of a resource, or do not mention it"),
     "lost-nodes": (ON, 0.1, "pods on a node that is gone"),
     "terminating": (ON, 0.2, "bound pods that are being deleted"),
-    "resized": (OFF, 0.2, "bound pods in the middle of a resize in place"),
+    "resized": (ON, 0.2, "bound pods in the middle of a resize in place"),
     "finished": (ON, 0.1, "pods that have run to completion"),
     "unschedulable": (ON, 0.3, "cordoned nodes, and pods that tolerate that"),
     "taints": (ON, 0.5, "taints of all effects, tolerations with both operators"),
@@ -32,6 +32,7 @@ TABLE = {
     "hard-spread": (ON, 0.3, "topology spread constraints that must hold"),
     "soft-spread": (ON, 0.3, "topology spread constraints that should hold"),
     "default-spread": (ON, 0.3, "spread by the Services and the owner of the pod"),
+    "stolen-pods": (ON, 0.2, "pods whose owner selects others than they are"),
     "pod-affinity": (ON, 0.3, "required affinity to other pods"),
     "pod-anti-affinity": (ON, 0.3, "required anti-affinity, both ways"),
     "preferred-pod-affinity": (ON, 0.3, "preferred affinity and anti-affinity, both ways"),
@@ -43,7 +44,6 @@ TABLE = {
     # Corners in which kube-scheduler does what nobody would expect of it; each says what.
     "negative-namespaces": (OFF, 0.2, "namespaceSelector of NotIn and DoesNotExist, which it takes for all namespaces"),
     "no-number": (OFF, 0.2, "preference for a label greater than 'x': it says SchedulerError instead of ignoring it"),
-    "stolen-pods": (OFF, 0.2, "pods whose ReplicaSet selects others: both selectors must match, which nothing does"),
 }
 
 # What decides together, and is met too seldom by chance: who is spread must be kept from some nodes to see what counts.
