@@ -81,8 +81,8 @@ class World:
 
     def disturb(self) -> None:
         """One thing happens."""
-        things = [self._new_pod] * 4 + [self._delete_pod] * 3 + [self._change_node] * 3
-        things += [self._nominate, self._resize, self._relabel_pod, self._change_service, self._terminate]
+        things = [self._new_pod] * 6 + [self._delete_pod] * 4 + [self._change_node] * 2 + [self._nominate] * 2
+        things += [self._resize, self._relabel_pod, self._change_service, self._terminate]
         if len(self.nodes) < _MOST_NODES:
             things += [self._new_node] * 2
         if self.rng.random() < 0.05:
@@ -96,16 +96,19 @@ class World:
             name,
             cpu=rng.choice([0, 2, 4]),
             labels={"zone": rng.choice("ab"), "pool": rng.choice("xy")},
-            cordoned=rng.random() < 0.3,
-            taints=[taint("k")] if rng.random() < 0.4 else None,
+            cordoned=rng.random() < 0.2,
+            taints=[taint("k")] if rng.random() < 0.3 else None,
         )
         self._node_changed(name)
 
     def _new_pod(self) -> None:
         self._number += 1
         name, rng = f"p{self._number}", self.rng
-        given: dict[str, Any] = {"cpu": rng.choice([1, 2, 3]), "priority": rng.choice([0, 0, 5])} | self._constraint()
-        if rng.random() < 0.3:
+        given: dict[str, Any] = {
+            "cpu": rng.choice([1, 1, 2, 3]),
+            "priority": rng.choice([0, 0, 5]),
+        } | self._constraint()
+        if rng.random() < 0.15:
             given["node_selector"] = {"pool": rng.choice("xy")}
         if rng.random() < 0.5:
             given["labels"] = {"app": rng.choice("ab")}
@@ -113,7 +116,7 @@ class World:
             given["tolerations"] = [{"key": "k", "operator": "Exists"}]
         if rng.random() < 0.4:
             given["scheduler"] = "lax"
-        if rng.random() < 0.2 and self.nodes:
+        if rng.random() < 0.1 and self.nodes:
             given |= {"node": rng.choice(list(self.nodes)), "scheduler": OTHER}
         pod = pod_json(name, **given)
         pod["metadata"] |= {"uid": uid(name), "creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -121,10 +124,11 @@ class World:
         self._pod_changed(pod)
 
     def _constraint(self) -> dict[str, Any]:
+        if self.rng.random() < 0.5:
+            return {}  # pods that are alike are what scouts are about
         key, app = self.rng.choice([HOST, "zone"]), selector(app=self.rng.choice("ab"))
         return self.rng.choice(
             [
-                {},
                 {"affinity": affinity(near=[pod_term(key, app)])},
                 {"affinity": affinity(apart=[pod_term(key, app)])},
                 {"spread": [spread_over(key, app)]},
