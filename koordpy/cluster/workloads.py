@@ -45,7 +45,7 @@ class Workloads:
         if owner is None:
             merged = LabelSelector(match_labels=labels)
         elif shape.traits.owner[0] == "ReplicationController":
-            merged = LabelSelector(match_labels=labels | owner.match_labels)
+            merged = LabelSelector(labels | owner.match_labels, owner.match_expressions)
         else:
             # As expressions, so that an owner and a service that contradict each other select nothing together.
             equal = (LabelSelectorRequirement(key, "In", (value,)) for key, value in owner.match_labels.items())

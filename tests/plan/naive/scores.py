@@ -115,8 +115,12 @@ def _soft_constraints(pod: Json, world: World) -> tuple[list[Json], bool]:
     services = [s for (where, _), s in world.services.items() if where == namespace]
     selectors = [{"matchLabels": s} for s in services if s and selects({"matchLabels": s}, labels_of(pod))]
     owner = next((o for o in pod["metadata"].get("ownerReferences", []) if o.get("controller")), None)
-    if owner is not None and any(world.owners.get((owner["kind"], namespace, owner["name"]), {}).values()):
-        selectors.append(world.owners[owner["kind"], namespace, owner["name"]])
+    owned = world.owners.get((owner["kind"], namespace, owner["name"]), {}) if owner is not None else {}
+    if any(owned.values()) and owner["kind"] == "ReplicationController":  # its labels overrule those of services
+        merged = {k: v for each in (*selectors, owned) for k, v in each.get("matchLabels", {}).items()}
+        selectors = [{"matchLabels": merged, "matchExpressions": owned.get("matchExpressions", [])}]
+    elif any(owned.values()):
+        selectors.append(owned)
     if not selectors:
         return [], False
     return [{"topologyKey": key, "maxSkew": skew, "selectors": selectors} for key, skew in _DEFAULT_SPREAD], False
