@@ -134,6 +134,7 @@ def test_a_self_affine_pod_may_be_the_first_of_its_set_when_its_last_companion_l
 def test_a_pod_that_needs_a_promised_companion_is_woken_when_the_companion_comes():
     rig = Rig()
     rig.node("n1")
+    rig.node("n2", cordoned=True)  # its reason must not hide the one of n1, where p fits only beside the companion
     rig.pod("companion", cpu=2, priority=10, labels={"app": "a"}, promised="n1", scheduler="other")
     rig.pod("p", cpu=1, affinity=BESIDE_A)
     rig.settle()
