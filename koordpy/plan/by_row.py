@@ -9,23 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
-from koordpy.cluster.arrays import Ints
+from koordpy.cluster.arrays import Rows
 from koordpy.cluster.columns import NodeColumns
 from koordpy.cluster.shapes import Shape
 
 T = TypeVar("T", bound=npt.NDArray[Any])
 
 
-def by_row(shape: Shape, who: object, nodes: NodeColumns, compute: Callable[[Ints], T]) -> T:
+_ALL = slice(None)
+
+
+def by_row(shape: Shape, who: object, nodes: NodeColumns, compute: Callable[[Rows], T]) -> T:
     """`[N]`: what `compute(rows)` says for every row, remembered for this shape and asker. Not to be written to."""
     now = nodes.usage_log.position
     known = shape.memo.get(who)
     changed = nodes.usage_log.since(known[0]) if known is not None else None  # type: ignore[arg-type]
     if known is None or changed is None or len(known[1]) != nodes.capacity:
-        values = compute(np.arange(nodes.capacity))
+        values = compute(_ALL)
     else:
         values = known[1]
         if len(changed):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.arrays import Bools, Rows
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.resources import PODS
@@ -33,10 +33,10 @@ class NodeResourcesFit:
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
         return by_row(shape, self, cluster.nodes, lambda rows: self._fits(shape, cluster, rows))
 
-    def _fits(self, shape: Shape, cluster: Cluster, rows: Ints) -> Bools:
-        """`[C]`: whether each of the rows, `[C]`, has room."""
+    def _fits(self, shape: Shape, cluster: Cluster, rows: Rows) -> Bools:
+        """`[C]`: whether each of the rows has room."""
         nodes = cluster.nodes
-        fits = np.ones(len(rows), dtype=np.bool_)
+        fits = np.ones_like(nodes.live[rows])
         for resource, amount in self._checked(shape, cluster):
             fits &= nodes.allocatable[resource, rows] - nodes.requested[resource, rows] >= amount
         return fits

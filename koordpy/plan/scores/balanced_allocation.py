@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints
+from koordpy.cluster.arrays import Ints, Rows
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 from koordpy.cluster.shapes import Shape
@@ -22,17 +22,18 @@ class BalancedAllocation:
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         return by_row(shape, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
 
-    def _score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+    def _score(self, shape: Shape, cluster: Cluster, rows: Rows) -> Ints:
+        """`[C]`: the score of each of the rows."""
         nodes = cluster.nodes
-        rows = [cluster.resources.row(name) for name in self._resources]
+        resources = [cluster.resources.row(name) for name in self._resources]
         nodes.fit_resources()
-        asked = np.array([shape.amounts[shape.rows == row].sum() for row in rows], dtype=np.int64)  # [B]
+        asked = np.array([shape.amounts[shape.rows == each].sum() for each in resources], dtype=np.int64)  # [B]
         if not asked.any():  # a pod that asks for nothing tilts nothing
-            return np.zeros(len(candidates), dtype=np.int64)
+            return np.zeros_like(nodes.scored[0, rows])
         # An extra resource that the pod does not ask for is no matter of balance.
-        looked_at = [i for i, row in enumerate(rows) if asked[i] or row in (CPU, MEMORY, EPHEMERAL_STORAGE)]
-        at = np.ix_(np.array([rows[i] for i in looked_at]), candidates)
-        has, used = nodes.allocatable[at], nodes.requested[at]  # [B, C]
+        looked_at = [i for i, each in enumerate(resources) if asked[i] or each in (CPU, MEMORY, EPHEMERAL_STORAGE)]
+        has = np.stack([nodes.allocatable[resources[i], rows] for i in looked_at])  # [B, C]
+        used = np.stack([nodes.requested[resources[i], rows] for i in looked_at])  # [B, C]
         return 50 + (50 + _evenness(used + asked[looked_at, None], has) - _evenness(used, has)) // 2
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.arrays import Bools, Ints, Rows
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 from koordpy.cluster.shapes import Shape
@@ -40,11 +40,12 @@ class NodeResourcesFit:
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         return by_row(shape, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
 
-    def _score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
-        total = np.zeros(len(candidates), dtype=np.int64)  # [C]
-        weights = np.zeros(len(candidates), dtype=np.int64)  # [C]
+    def _score(self, shape: Shape, cluster: Cluster, rows: Rows) -> Ints:
+        """`[C]`: the score of each of the rows."""
+        total = np.zeros_like(cluster.nodes.scored[0, rows])  # [C]
+        weights = np.zeros_like(total)  # [C]
         for resource in self._resources:
-            has, requested = _requested(shape, cluster, candidates, cluster.resources.row(resource.name))
+            has, requested = _requested(shape, cluster, rows, cluster.resources.row(resource.name))
             score = self._strategy(requested, np.maximum(has, 1))
             counts: Bools = (has > 0) & (score > 0) if self._is_ratio else has > 0
             total += resource.weight * score * counts
@@ -54,18 +55,18 @@ class NodeResourcesFit:
         return total // np.maximum(weights, 1)
 
 
-def _requested(shape: Shape, cluster: Cluster, candidates: Ints, row: int) -> tuple[Ints, Ints]:
+def _requested(shape: Shape, cluster: Cluster, rows: Rows, resource: int) -> tuple[Ints, Ints]:
     """`[C]`, `[C]`: what each node has, and what would be taken of it; nothing of an extra resource not asked for."""
     nodes = cluster.nodes
     nodes.fit_resources()
-    has = nodes.allocatable[row, candidates]
-    if row in (CPU, MEMORY):
-        scored = (CPU, MEMORY).index(row)
-        return has, nodes.scored[scored, candidates] + shape.traits.scored_itself[scored]
-    asked = int(shape.amounts[shape.rows == row].sum())
-    if not asked and row != EPHEMERAL_STORAGE:
+    has = nodes.allocatable[resource, rows]
+    if resource in (CPU, MEMORY):
+        scored = (CPU, MEMORY).index(resource)
+        return has, nodes.scored[scored, rows] + shape.traits.scored_itself[scored]
+    asked = int(shape.amounts[shape.rows == resource].sum())
+    if not asked and resource != EPHEMERAL_STORAGE:
         return np.zeros_like(has), np.zeros_like(has)
-    return has, nodes.requested[row, candidates] + asked
+    return has, nodes.requested[resource, rows] + asked
 
 
 def least_allocated(requested: Ints, has: Ints) -> Ints:
