@@ -213,8 +213,9 @@ class JobQueue:
     def _wake_scout(self, group: Group, *, is_news: bool = False) -> None:
         """Wake the first of a group that may be woken now; those before it are tried when their back-off ends.
 
-        A wake-up by news cuts a back-off short, and only once: news can be a false hope, and hopes can come by the
-        hundred. A wake-up because another of the group was just placed is free: it ends with the first refusal.
+        News cuts a back-off short at once the first time, and after that no sooner than the shortest back-off after the
+        last refusal: news can be a false hope, and hopes can come by the hundred. A wake-up because another of the
+        group was just placed is free: it ends with the first refusal.
         """
         sleepers = self._parked.get(group)
         while sleepers is not None and (ticket := _pop(sleepers.heap, State.PARKED)) is not None:
@@ -224,7 +225,9 @@ class JobQueue:
                 ticket.early_wake_used |= is_news and now < ticket.ready_at
                 self._activate(ticket, "ClusterChange")
                 return
-            self._back_off(ticket, "ClusterChange")
+            self._back_off(
+                ticket, "ClusterChange", until=min(ticket.ready_at, ticket.parked_at + self._first_backoff_s)
+            )
 
     def _failed(self, ticket: Ticket) -> bool:
         """Count the failure; False when the ticket is no longer wanted."""
@@ -245,10 +248,10 @@ class JobQueue:
         self._push(self._active, ticket, -ticket.priority)
         self.on_ready()
 
-    def _back_off(self, ticket: Ticket, why: str) -> None:
+    def _back_off(self, ticket: Ticket, why: str, until: float | None = None) -> None:
         ticket.state = State.BACKOFF
         self.entered[State.BACKOFF, why] += 1
-        self._push(self._backoff, ticket, ticket.ready_at)
+        self._push(self._backoff, ticket, ticket.ready_at if until is None else until)
         self.on_ready()
 
     def _push(self, heap: list[_Entry], ticket: Ticket, first: float) -> None:

@@ -135,6 +135,21 @@ def test_a_cure_cuts_a_back_off_short_but_only_once():
     assert bench.order() == ["a"]
 
 
+def test_later_news_is_tried_a_second_after_the_last_refusal_however_long_the_back_off():
+    bench = Bench()
+    bench.add("a")
+    for _ in range(4):
+        bench.park("a")
+        bench.now += 8.0
+        bench.room_for(bench.small)
+    bench.park("a")  # backs off for ten seconds
+    bench.room_for(bench.small)
+    bench.park("a")  # the early wake-up was a false hope
+    bench.now += 0.25
+    bench.room_for(bench.small)
+    assert bench.queue.seconds_to_next() == 0.75
+
+
 def test_trying_after_the_success_of_another_does_not_use_up_the_early_wake():
     """`b` is tried because `a` was placed and finds no room; the next room that is freed is still news to it."""
     bench = Bench()

@@ -169,7 +169,7 @@ class NodeColumns:
 
     def _grow_nodes(self) -> None:
         old = len(self.names)
-        more = max(_FIRST_ROWS, old // 2)
+        more = max(_FIRST_ROWS, old // 8)  # every pass over the columns also walks the rows that are free
         self.names += [""] * more
         self.images += [{} for _ in range(more)]
         self._free.extend(range(old + more - 1, old - 1, -1))
