@@ -3,8 +3,11 @@ import pytest
 
 from koordpy.api.decode import Decoder, decode_event, decode_page, decode_status, resource_version_of
 from koordpy.api.errors import MalformedObject
+from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from tests.builders import pod_json, with_identity
+from koordpy.api.storage import CSINode
+from koordpy.cluster.picture import Cluster
+from tests.builders import node_json, pod_json, typed, with_identity
 
 decode_pod = Decoder("Pod", Pod)
 
@@ -36,3 +39,23 @@ def test_a_bookmark_is_read_for_its_resource_version_alone():
 
 def test_an_answer_that_is_not_json_is_still_shown():
     assert decode_status(b"<html>bad gateway</html>").message == "<html>bad gateway</html>"
+
+
+def test_bytes_that_are_no_text_are_an_unreadable_answer_and_no_crash():
+    assert decode_status(b'{"message":"\xff"}').code == 0
+    assert resource_version_of(b'{"metadata":{"resourceVersion":"\xff"}}') == ""
+
+
+def test_null_where_go_writes_an_empty_list_as_null():
+    node = b'{"metadata":{"name":"n"},"status":{"images":[{"names":null,"sizeBytes":1}]}}'
+    assert Decoder("Node", Node)(node).status.images[0].names is None
+    csi_node = b'{"metadata":{"name":"n"},"spec":{"drivers":null}}'
+    assert Decoder("CSINode", CSINode)(csi_node).spec.drivers is None
+
+
+def test_a_node_with_a_nameless_image_is_a_node():
+    body = node_json("n1")
+    body["status"]["images"] = [{"names": None, "sizeBytes": 1}]
+    cluster = Cluster()
+    cluster.upsert_node(typed(body, Node))
+    assert len(cluster.nodes) == 1
