@@ -20,3 +20,25 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"  # on a volume: may
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION = "failure-domain.beta.kubernetes.io/region"
+
+# Gangs: who belongs to one. The first two name a PodGroup.
+POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
+X_POD_GROUP = "scheduling.x-k8s.io/pod-group"
+POD_GROUP_NAME = "pod-group.scheduling.sigs.k8s.io/name"
+GANG_NAME = "gang.scheduling.koordinator.sh/name"
+
+# Gangs: how one is configured, on pods and on PodGroups.
+MIN_AVAILABLE = "gang.scheduling.koordinator.sh/min-available"
+TOTAL_NUMBER = "gang.scheduling.koordinator.sh/total-number"
+MODE = "gang.scheduling.koordinator.sh/mode"
+GROUPS = "gang.scheduling.koordinator.sh/groups"
+WAITING_TIME = "gang.scheduling.koordinator.sh/waiting-time"
+MATCH_POLICY = "gang.scheduling.koordinator.sh/match-policy"
+NETWORK_TOPOLOGY_SPEC = "gang.scheduling.koordinator.sh/network-topology-spec"
+# Older spellings of some of them.
+SIGS_MIN_AVAILABLE = "pod-group.scheduling.sigs.k8s.io/min-available"
+SIGS_MATCH_POLICY = "pod-group.scheduling.sigs.k8s.io/match-policy"
+GANG_GROUPS = "gang.scheduling.koordinator.sh/gang-groups"
+
+GANG_TIMEOUT = "gang.scheduling.koordinator.sh/timeout"  # on a pod: its gang waited in vain; not scheduled again
+NETWORK_TOPOLOGY_INDEX = "gang.scheduling.koordinator.sh/network-topology-index"  # on a pod: its rank
