@@ -15,7 +15,7 @@ from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import default_profile
 from tests.builders import node, pod
 from tests.configs import HEAD, Json, disabled, enabled, reading, zone_constraint
-from tests.plan.constraints import ZONE, affinity, pod_term, selector
+from tests.plan.constraints import ZONE, affinity, node_term, pod_term, requirement, selector
 
 FILTERS = [
     "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
@@ -275,6 +275,43 @@ def test_ignored_resources_are_left_to_others(configured):
     assert accepted(configured("NodeResourcesFit", ignoredResources=["example.com/bar"]), cluster, **asks) == set()
 
 
+def zoned() -> Cluster:
+    """A node in zone a and one in zone b."""
+    cluster = Cluster()
+    for zone in ("a", "b"):
+        cluster.upsert_node(node(f"in-{zone}", labels={ZONE: zone}))
+    return cluster
+
+
+def in_zone(zone: str) -> Json:
+    return node_term(requirement(ZONE, "In", zone))
+
+
+def requiring(zone: str) -> Json:
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [in_zone(zone)]}}
+
+
+def test_an_added_affinity_keeps_all_pods_of_the_profile_to_the_nodes_it_names(configured):
+    only_a = configured("NodeAffinity", addedAffinity=requiring("a"))
+    assert accepted(only_a, zoned()) == {"in-a"}
+    assert accepted(only_a, zoned(), node_selector={ZONE: "b"}) == set()
+
+
+def test_profiles_with_different_added_affinities_do_not_meet(configured):
+    cluster = zoned()
+    for zone in ("a", "b"):
+        only_there = configured("NodeAffinity", addedAffinity=requiring(zone))
+        assert accepted(only_there, cluster) == {f"in-{zone}"}
+    assert accepted(configured("NodeAffinity"), cluster) == {"in-a", "in-b"}
+
+
+def test_an_added_preference_draws_all_pods_of_the_profile(configured):
+    wish = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": in_zone("b")}]}
+    rather_b = configured("NodeAffinity", addedAffinity=wish)
+    assert accepted(rather_b, zoned()) == {"in-a", "in-b"}
+    assert scored(rather_b, "NodeAffinity", zoned()) == {"in-a": 0, "in-b": 100}
+
+
 def beside_a_pod_that(**wants: Any) -> Cluster:
     cluster = Cluster()
     for name in ("beside", "elsewhere"):
@@ -304,9 +341,7 @@ def test_what_others_prefer_can_be_ignored(configured):
 
 def two_zones() -> Cluster:
     """A service, and two of its pods in zone a."""
-    cluster = Cluster()
-    for zone in ("a", "b"):
-        cluster.upsert_node(node(f"in-{zone}", labels={ZONE: zone}))
+    cluster = zoned()
     cluster.set_service("default", "web", {"app": "web"})
     for name in ("one", "two"):
         cluster.upsert_pod(pod(name, node="in-a", labels={"app": "web"}))

@@ -113,7 +113,19 @@ def defaults(*constraints: Json) -> Json:
     return {"defaultingType": "List", "defaultConstraints": list(constraints)}
 
 
+def added(*terms: Json, **more: Any) -> Json:
+    return {"addedAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}, **more}}
+
+
+def expression(*values: str, **fields: Any) -> Json:
+    return {"matchExpressions": [{"key": "disk", "values": list(values), **fields}]}
+
+
 RATIO = "scoringStrategy.requestedToCapacityRatio.shape"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+TERMS = f"addedAffinity.{REQUIRED}.nodeSelectorTerms"
+BY_TWO_NAMES = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a", "b"]}]}
 
 
 @pytest.mark.parametrize(
@@ -171,6 +183,31 @@ RATIO = "scoringStrategy.requestedToCapacityRatio.shape"
             "PodTopologySpread",
             defaults(zone_constraint(), zone_constraint(maxSkew=2)),
             f"defaultConstraints[1].topologyKey: '{ZONE}' stands there twice",
+        ),
+        ("NodeAffinity", {"addedaffinity": {}}, "addedaffinity: unknown field"),
+        ("NodeAffinity", {"addedAffinity": {"required": {}}}, "addedAffinity.required: unknown field"),
+        ("NodeAffinity", added(), f"{TERMS}: […] is wrong: expected array of length >= 1"),
+        ("NodeAffinity", added(expression(operator="Is")), f"{TERMS}[0].matchExpressions[0].operator: 'Is' is none"),
+        (
+            "NodeAffinity",
+            added(expression(operator="In")),
+            f"{TERMS}[0].matchExpressions[0]: {{…}} is wrong: values: []",
+        ),
+        (
+            "NodeAffinity",
+            added(expression("x", operator="Exists")),
+            f"{TERMS}[0].matchExpressions[0]: {{…}} is wrong: values: ['x'] must be empty for Exists",
+        ),
+        (
+            "NodeAffinity",
+            added(expression("x", operator="Gt")),
+            f"{TERMS}[0].matchExpressions[0]: {{…}} is wrong: values: ['x'] must be one integer for Gt",
+        ),
+        ("NodeAffinity", added(BY_TWO_NAMES), f"{TERMS}[0].matchFields[0].values: […] is wrong: expected array of"),
+        (
+            "NodeAffinity",
+            added({}, **{PREFERRED: [{"weight": 0, "preference": {}}]}),
+            f"addedAffinity.{PREFERRED}[0].weight: 0 is wrong: expected int >= 1",
         ),
         ("VolumeBinding", {"bindTimeoutSeconds": -1}, "bindTimeoutSeconds: -1 is negative"),
     ],

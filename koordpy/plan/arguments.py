@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from koordpy.api.affinity import TopologySpreadConstraint
+from koordpy.api.affinity import NodeAffinity, TopologySpreadConstraint
 from koordpy.api.errors import MalformedValue
 from koordpy.api.strict import Strict, read_strictly
 from koordpy.plan.filters.volume_binding import VolumeBinding
+from koordpy.plan.node_terms import integer
 from koordpy.plan.scores.balanced_allocation import BalancedAllocation
 from koordpy.plan.scores.inter_pod_affinity import InterPodAffinity
 from koordpy.plan.scores.node_resources_fit import NodeResourcesFit, least_allocated, most_allocated, ratio
@@ -64,6 +65,51 @@ class _InterPodAffinity(_Args):
     ignore_preferred_terms_of_existing_pods: bool = False
 
 
+class _Expression(Strict):
+    key: Annotated[str, msgspec.Meta(min_length=1)]
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        values = list(self.values)
+        if self.operator in ("In", "NotIn") and not values:
+            raise MalformedValue("values", values, f"must not be empty for {self.operator}")
+        if self.operator in ("Exists", "DoesNotExist") and values:
+            raise MalformedValue("values", values, f"must be empty for {self.operator}")
+        if self.operator in ("Gt", "Lt") and (len(values) != 1 or integer(values[0]) is None):
+            raise MalformedValue("values", values, f"must be one integer for {self.operator}")
+
+
+class _Field(Strict):
+    key: Literal["metadata.name"]
+    operator: Literal["In", "NotIn"]
+    values: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=1)]
+
+
+class _Term(Strict):
+    match_expressions: list[_Expression] = []
+    match_fields: list[_Field] = []
+
+
+class _Terms(Strict):
+    node_selector_terms: Annotated[list[_Term], msgspec.Meta(min_length=1)]
+
+
+class _Preferred(Strict):
+    weight: Annotated[int, msgspec.Meta(ge=1, le=100)]
+    preference: _Term
+
+
+class _AddedAffinity(Strict):
+    required: _Terms | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+    preferred: list[_Preferred] = msgspec.field(name="preferredDuringSchedulingIgnoredDuringExecution", default=[])
+
+
+class _NodeAffinity(_Args):
+    kind: Literal["NodeAffinityArgs"] = "NodeAffinityArgs"
+    added_affinity: _AddedAffinity | None = None
+
+
 class _Constraint(Strict):
     """As a pod has it, but for the selector, which is derived from the pod's services and owner."""
 
@@ -98,6 +144,12 @@ def volume_bind_timeout_s(args: Args) -> int:
 def volume_binding(args: Args) -> VolumeBinding:
     volume_bind_timeout_s(args)
     return VolumeBinding()
+
+
+def added_affinity(args: Args) -> NodeAffinity:
+    """What the profile requires and prefers for each of its pods, beside what the pod says itself."""
+    asked = read_strictly(args, _NodeAffinity).added_affinity or _AddedAffinity()
+    return msgspec.convert(asked, NodeAffinity, from_attributes=True)
 
 
 def ignored_resources(args: Args) -> tuple[frozenset[str], frozenset[str]]:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from koordpy.api.affinity import NodeSelectorRequirement, NodeSelectorTerm
+from koordpy.api.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from koordpy.api.errors import MalformedValue
 from koordpy.cluster.arrays import Bools
 from koordpy.cluster.columns import NodeColumns
@@ -48,6 +48,14 @@ def check_preferences(shape: Shape, nodes: NodeColumns) -> None:
             term_mask(preferred.preference, nodes)
 
 
+def selector_mask(selector: NodeSelector, nodes: NodeColumns) -> Bools:
+    """`[N]`: nodes that satisfy one of the selector's terms; without any, none."""
+    mask: Bools = np.zeros(nodes.capacity, dtype=np.bool_)
+    for term in selector.node_selector_terms:
+        mask |= term_mask(term, nodes)
+    return mask
+
+
 def term_mask(term: NodeSelectorTerm, nodes: NodeColumns) -> Bools:
     """`[N]`: nodes that satisfy every requirement of a term; a term without any matches no node."""
     mask: Bools = np.full(nodes.capacity, bool(term.match_expressions or term.match_fields))
@@ -65,10 +73,7 @@ def _required(shape: Shape, nodes: NodeColumns) -> Bools:
         mask &= column.codes == column.code_of(value)
     affinity = shape.traits.node_affinity
     if affinity is not None and affinity.required is not None:
-        any_term = np.zeros(nodes.capacity, dtype=np.bool_)
-        for term in affinity.required.node_selector_terms:
-            any_term |= term_mask(term, nodes)
-        mask &= any_term
+        mask &= selector_mask(affinity.required, nodes)
     return mask
 
 
@@ -94,16 +99,16 @@ def _requirement_mask(requirement: NodeSelectorRequirement, column: LabelColumn)
 
 def _compared(requirement: NodeSelectorRequirement, column: LabelColumn) -> Bools:
     """Numeric comparison; a value that is no integer compares as false, on either side."""
-    bound = _integer(requirement.values[0]) if len(requirement.values) == 1 else None
+    bound = integer(requirement.values[0]) if len(requirement.values) == 1 else None
     if bound is None:
         return np.zeros(len(column.codes), dtype=np.bool_)
-    numbers = [_integer(value) for value in column.values]
+    numbers = [integer(value) for value in column.values]
     greater = requirement.operator == "Gt"
     good = [n is not None and (n > bound if greater else n < bound) for n in numbers]
     return np.array([*good, False])[column.codes]  # code -1, a node without the label, finds the last
 
 
-def _integer(value: str) -> int | None:
+def integer(value: str) -> int | None:
     """An integer that fits 64 bits; without a sign, since no label value may begin with one."""
     number = int(value) if _DIGITS.fullmatch(value) else None
     return number if number is not None and number <= _MOST else None

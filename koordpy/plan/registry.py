@@ -49,7 +49,13 @@ class Plugin:
 BUILT_IN = (
     Plugin("NodeUnschedulable", filter=lambda _: NodeUnschedulable()),
     Plugin("TaintToleration", lambda _: TaintToleration(), lambda _: TaintTolerationScore(), weight=3),
-    Plugin("NodeAffinity", lambda _: NodeAffinity(), lambda _: NodeAffinityScore(), weight=2),
+    Plugin(
+        "NodeAffinity",
+        lambda args: NodeAffinity(arguments.added_affinity(args).required),
+        lambda args: NodeAffinityScore(arguments.added_affinity(args).preferred),
+        weight=2,
+        takes_args=True,
+    ),
     Plugin("NodePorts", filter=lambda _: NodePorts()),
     Plugin(
         "NodeResourcesFit",

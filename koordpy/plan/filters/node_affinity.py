@@ -1,29 +1,31 @@
-"""NodeAffinity: nodeSelector and required node affinity."""
+"""NodeAffinity: nodeSelector and required node affinity, the pod's own and what the profile adds to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from koordpy.api.affinity import NodeSelector
 from koordpy.cluster.arrays import Bools
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
-from koordpy.plan.node_terms import check_preferences, matches_required, pinned_names
+from koordpy.plan.node_terms import check_preferences, matches_required, pinned_names, selector_mask
 
-_REASON = Reason(
-    "node(s) didn't match Pod's node affinity/selector",
-    preemption_helps=False,
-    cures=Change.NODE_ADDED | Change.NODE_RELABELLED,
-)
+_CURES = Change.NODE_ADDED | Change.NODE_RELABELLED
+_REASON = Reason("node(s) didn't match Pod's node affinity/selector", preemption_helps=False, cures=_CURES)
+_ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity", preemption_helps=False, cures=_CURES)
 _CONFLICT = Reason("pod affinity terms conflict", preemption_helps=False, cures=Change.NONE)
 
 
 class NodeAffinity:
-    """What the pod requires of a node's labels and name."""
+    """What the pod, and its profile for all pods, require of a node's labels and name."""
 
     name = "NodeAffinity"
     static = True
+
+    def __init__(self, enforced: NodeSelector | None = None) -> None:
+        self._enforced = enforced
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:  # noqa: ARG002
         """Every term names nodes, and none names one node twice: there is nobody to ask."""
@@ -31,7 +33,15 @@ class NodeAffinity:
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
         check_preferences(shape, cluster.nodes)  # here, or it would depend on the cluster whether a pod is refused
-        return matches_required(shape, cluster.nodes)
+        own = matches_required(shape, cluster.nodes)
+        if self._enforced is None:
+            return own
+        enforced = selector_mask(self._enforced, cluster.nodes)
+        return enforced if own is None else own & enforced
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002
+        if self._enforced is not None:
+            enforced = selector_mask(self._enforced, cluster.nodes)
+            yield _ENFORCED, refused & ~enforced
+            refused = refused & enforced
         yield _REASON, refused

@@ -1,9 +1,10 @@
-"""NodeAffinity: prefer nodes that match the pod's preferred terms, by their weights."""
+"""NodeAffinity: prefer nodes that match preferred terms, the pod's own and its profile's, by their weights."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from koordpy.api.affinity import PreferredSchedulingTerm
 from koordpy.cluster.arrays import Ints
 from koordpy.cluster.columns import NodeColumns
 from koordpy.cluster.picture import Cluster
@@ -17,18 +18,21 @@ class NodeAffinity:
 
     name = "NodeAffinity"
 
+    def __init__(self, added: tuple[PreferredSchedulingTerm, ...] = ()) -> None:
+        self._added = added
+
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         affinity = shape.traits.node_affinity
-        if affinity is None or not affinity.preferred:
+        preferred = (*self._added, *(affinity.preferred if affinity is not None else ()))
+        if not preferred:
             return np.zeros(len(candidates), dtype=np.int64)
         nodes = cluster.nodes
-        weights = shape.remember("preferred nodes", nodes.static_generation, lambda: _weights(shape, nodes))
+        weights = shape.remember(self, nodes.static_generation, lambda: _weights(preferred, nodes))  # by profile
         return share_of_highest(weights[candidates])
 
 
-def _weights(shape: Shape, nodes: NodeColumns) -> Ints:
+def _weights(terms: tuple[PreferredSchedulingTerm, ...], nodes: NodeColumns) -> Ints:
     total = np.zeros(nodes.capacity, dtype=np.int64)
-    affinity = shape.traits.node_affinity
-    for preferred in affinity.preferred if affinity is not None else ():
+    for preferred in terms:
         total += preferred.weight * term_mask(preferred.preference, nodes)
     return total

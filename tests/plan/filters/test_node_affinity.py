@@ -1,11 +1,13 @@
 import pytest
 
+from koordpy.api.affinity import NodeSelector
 from koordpy.plan.filters.node_affinity import NodeAffinity
-from tests.builders import node, pod
+from tests.builders import node, pod, typed
 from tests.plan.asking import cluster_of, preemptible, reasons, refused
 from tests.plan.constraints import affinity, node_term, requirement
 
 TEXT = "node(s) didn't match Pod's node affinity/selector"
+ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 
 
 def nodes():
@@ -106,3 +108,37 @@ def test_a_relabelled_node_is_asked_again():
 
 def test_evicting_pods_from_the_wrong_node_helps_nobody():
     assert preemptible(NodeAffinity(), pod(node_selector={"disk": "nvme"}), nodes()) == set()
+
+
+# --- what the profile adds ---
+
+
+def enforcing(*terms):
+    return NodeAffinity(typed({"nodeSelectorTerms": terms}, NodeSelector))
+
+
+LABELLED = node_term(requirement("disk", "Exists"))
+
+
+def test_what_the_profile_adds_holds_for_pods_that_ask_for_nothing():
+    assert reasons(enforcing(LABELLED), pod(), nodes()) == {"bare": [ENFORCED]}
+
+
+def test_a_node_must_match_both_the_pod_and_its_profile():
+    assert reasons(enforcing(LABELLED), pod(node_selector={"disk": "ssd"}), nodes()) == {
+        "hdd": [TEXT], "bare": [ENFORCED],
+    }  # fmt: skip
+
+
+def test_one_of_the_terms_that_the_profile_adds_is_enough():
+    assert refused(enforcing(LABELLED, node_term(name="bare")), pod(), nodes()) == set()
+
+
+def test_evicting_pods_from_a_node_that_the_profile_excludes_helps_nobody():
+    assert preemptible(enforcing(LABELLED), pod(), nodes()) == set()
+
+
+def test_a_relabelled_node_is_asked_again_about_what_the_profile_adds():
+    cluster = nodes()
+    cluster.upsert_node(node("bare", labels={"disk": "ssd"}))
+    assert refused(enforcing(LABELLED), pod(), cluster) == set()

@@ -1,5 +1,6 @@
+from koordpy.api.affinity import PreferredSchedulingTerm
 from koordpy.plan.scores.node_affinity import NodeAffinity
-from tests.builders import node, pod
+from tests.builders import node, pod, typed
 from tests.plan.asking import cluster_of, scores
 from tests.plan.constraints import affinity, node_term, requirement
 
@@ -31,3 +32,23 @@ def test_without_wishes_or_with_wishes_that_nobody_meets_all_nodes_score_nothing
     assert set(scores(NodeAffinity(), pod(), nodes()).values()) == {0}
     nobody = affinity(prefer_nodes=[(9, node_term(requirement("disk", "In", "tape")))])
     assert set(scores(NodeAffinity(), pod(affinity=nobody), nodes()).values()) == {0}
+
+
+def adding(weight, term):
+    return NodeAffinity((typed({"weight": weight, "preference": term}, PreferredSchedulingTerm),))
+
+
+def test_what_the_profile_prefers_counts_for_pods_without_wishes():
+    assert scores(adding(5, SSD), pod(), nodes()) == {"both": 100, "fast": 100, "bare": 0}
+
+
+def test_what_the_profile_prefers_adds_to_what_the_pod_prefers():
+    wishes = affinity(prefer_nodes=[(60, NEW)])
+    assert scores(adding(30, SSD), pod(affinity=wishes), nodes()) == {"both": 100, "fast": 33, "bare": 0}
+
+
+def test_two_profiles_do_not_share_what_they_prefer():
+    cluster, plain = nodes(), pod()
+    assert scores(adding(5, SSD), plain, cluster)["fast"] == 100
+    assert scores(adding(5, NEW), plain, cluster)["fast"] == 0
+    assert scores(NodeAffinity(), plain, cluster)["both"] == 0
