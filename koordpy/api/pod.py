@@ -120,6 +120,8 @@ class ContainerStatus(Struct, frozen=True):
 
 
 class PodStatus(Struct, frozen=True):
+    allocated_resources: Quantities = {}  # of the pod as a whole
+    resources: Resources | None = None  # of the pod as a whole
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     phase: str = ""

@@ -2,7 +2,8 @@
 
 Containers and sidecars run together; plain init containers run one after another beside the sidecars
 declared before them. So a pod needs the larger of the two, plus its overhead. Requests on the pod itself
-replace the sum of its containers for CPU, memory and huge pages.
+replace the sum of its containers for CPU, memory and huge pages. What is resized in place, a container or the pod as a
+whole, counts the most of what it asks for, was promised and has.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from koordpy.api.pod import Container, ContainerStatus, Pod, PodSpec, Quantities
+from koordpy.api.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, Quantities
 from koordpy.cluster.resources import MOST, amount
 
 Amounts = dict[str, int]
@@ -34,12 +35,13 @@ def requests_of(pod: Pod) -> PodRequests:
     running = (c for c in pod.status.init_container_statuses if c.name in sidecars)
     given = {c.name: c for c in (*pod.status.container_statuses, *running)}
     counted = _Counted(given, ignore_spec=pod.resize_is_infeasible)
-    needed = _with_pod_level(spec, _aggregate(spec, counted, {}))
+    as_a_whole = _as_a_whole(pod)
+    needed = _aggregate(spec, counted, {}) | as_a_whole
     itself = _aggregate(spec, counted, _ASSUMED)
     scored = itself
-    if spec.resources is not None:  # then something is assumed only for what the whole pod does not mention
+    if as_a_whole:  # then something is assumed only for what nobody mentions
         missing = {name: value for name, value in _ASSUMED.items() if name not in needed}
-        scored = {**dict.fromkeys(_ASSUMED, 0), **_with_pod_level(spec, _aggregate(spec, counted, missing))}
+        scored = {**dict.fromkeys(_ASSUMED, 0), **_aggregate(spec, counted, missing), **as_a_whole}
     needed["pods"] = 1
     return PodRequests(
         {name: value for name, value in needed.items() if value},
@@ -50,7 +52,7 @@ def requests_of(pod: Pod) -> PodRequests:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """What a container counts for: while it is resized in place, the most of what it asks for, was promised and has."""
+    """What each container counts for."""
 
     given: Mapping[str, ContainerStatus]
     ignore_spec: bool
@@ -58,12 +60,7 @@ class _Counted:
     def of(self, container: Container, place: str) -> Amounts:
         asked = _amounts(container.resources.requests, f"spec.{place}.resources.requests")
         status = self.given.get(container.name)
-        if status is None or status.resources is None:
-            return asked
-        total: Amounts = {} if self.ignore_spec else asked
-        _raise_to(total, _amounts(status.allocated_resources, f"status of {place}: allocatedResources"))
-        _raise_to(total, _amounts(status.resources.requests, f"status of {place}: resources.requests"))
-        return total
+        return asked if status is None else _given(asked, status, f"status of {place}", ignore_spec=self.ignore_spec)
 
 
 def _aggregate(spec: PodSpec, counted: _Counted, assumed: Amounts) -> Amounts:
@@ -86,18 +83,26 @@ def _aggregate(spec: PodSpec, counted: _Counted, assumed: Amounts) -> Amounts:
     return total
 
 
-def _with_pod_level(spec: PodSpec, total: Amounts) -> Amounts:
-    """Requests on the pod itself replace what its containers add up to; overhead comes on top of either."""
+def _as_a_whole(pod: Pod) -> Amounts:
+    """Requests on the pod itself, in place of what its containers add up to; overhead comes on top of either."""
+    spec = pod.spec
     if spec.resources is None:
-        return total
+        return {}
     overhead = _amounts(spec.overhead, "spec.overhead")
     asked = _amounts(spec.resources.requests, "spec.resources.requests")
-    replaced = {
-        name: min(value + overhead.get(name, 0), MOST)
-        for name, value in asked.items()
-        if name in _ASSUMED or name.startswith("hugepages-")
-    }
-    return total | replaced
+    names = [name for name in asked if name in _ASSUMED or name.startswith("hugepages-")]
+    given = _given(asked, pod.status, "status", ignore_spec=pod.resize_is_infeasible)
+    return {name: min(given.get(name, 0) + overhead.get(name, 0), MOST) for name in names}
+
+
+def _given(asked: Amounts, status: ContainerStatus | PodStatus, place: str, *, ignore_spec: bool) -> Amounts:
+    """The most of what is asked for, was promised and is there; without resources in its status nothing is resized."""
+    if status.resources is None:
+        return asked
+    total: Amounts = {} if ignore_spec else dict(asked)
+    _raise_to(total, _amounts(status.allocated_resources, f"{place}: allocatedResources"))
+    _raise_to(total, _amounts(status.resources.requests, f"{place}: resources.requests"))
+    return total
 
 
 def _amounts(quantities: Quantities, field: str) -> Amounts:

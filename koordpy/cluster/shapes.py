@@ -129,6 +129,7 @@ def _source(pod: Pod, labels: tuple[tuple[str, str], ...]) -> tuple[object, ...]
         meta.deletion_timestamp is not None,
         meta.owner_references,
         msgspec.structs.replace(spec, node_name="", priority=0, scheduling_gates=()),
+        (status.resources, status.allocated_resources),
         status.container_statuses,
         status.init_container_statuses,
         pod.resize_is_infeasible,

@@ -109,6 +109,19 @@ def test_a_resized_pod_counts_what_it_asks_for_now():
     assert used(cluster) == 500
 
 
+def test_a_pod_resized_as_a_whole_counts_what_its_node_has_given_it():
+    cluster = cluster_of(node())
+    running = with_identity(pod_json(node="n1"))
+    running["spec"]["resources"] = {"requests": {"cpu": "1"}}
+    cluster.upsert_pod(typed(running, Pod))
+    running["status"] = {"resources": {"requests": {"cpu": "2"}}}
+    cluster.upsert_pod(typed(running, Pod))
+    assert used(cluster) == 2000
+    running["status"]["allocatedResources"] = {"cpu": "3"}
+    cluster.upsert_pod(typed(running, Pod))
+    assert used(cluster) == 3000
+
+
 def test_a_node_with_an_unreadable_quantity_is_refused_and_changes_nothing():
     cluster = cluster_of(node(cpu=4))
     with pytest.raises(MalformedValue, match=r"status.allocatable\[cpu\]: 'lots'"):

@@ -85,3 +85,51 @@ def test_while_it_is_resized_a_container_counts_the_most_of_what_it_asks_has_and
 def test_a_resize_that_the_node_can_never_grant_is_not_counted():
     infeasible = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
     assert cpu(spec(container("64"), status=resizing("2", "2", infeasible))) == 2000
+
+
+# --- resizes of the pod as a whole ---
+
+INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+
+
+def whole(asked: str, allocated: str, actual: str, *conditions: Any, **more: Any) -> Pod:
+    """A pod that asks for CPU as a whole, and what its node has promised and given it."""
+    given = {"allocatedResources": {"cpu": allocated}, "resources": {"requests": {"cpu": actual}}}
+    status = given | {"conditions": list(conditions)}
+    return spec(container("1"), resources={"requests": {"cpu": asked}}, status=status, **more)
+
+
+def test_while_it_is_resized_a_pod_counts_the_most_of_what_it_asks_has_and_was_promised():
+    assert cpu(whole("4", "2", "3")) == 4000
+    assert cpu(whole("2", "4", "3")) == 4000
+    assert cpu(whole("2", "3", "4")) == 4000
+
+
+def test_a_resize_of_the_pod_that_the_node_can_never_grant_is_not_counted():
+    assert cpu(whole("64", "2", "3", INFEASIBLE)) == 3000
+
+
+def test_overhead_comes_on_top_of_a_pod_that_is_resized():
+    assert cpu(whole("2", "3", "4", overhead={"cpu": "1"})) == 5000
+
+
+def test_what_a_pod_was_promised_counts_only_once_it_says_what_it_has():
+    status = {"allocatedResources": {"cpu": "9"}}
+    assert cpu(spec(container("1"), resources={"requests": {"cpu": "2"}}, status=status)) == 2000
+
+
+def test_a_pod_has_as_a_whole_only_what_it_asks_for_as_a_whole():
+    """Its status also says what its containers add up to."""
+    status = {"resources": {"requests": {"cpu": "9", "memory": "9Gi"}}}
+    resized = spec(container("1"), resources={"requests": {"cpu": "2"}}, status=status)
+    assert requests_of(resized).needed == {"cpu": 9000, "pods": 1}
+    assert cpu(spec(container("1"), status=status)) == 1000
+
+
+def test_scoring_counts_a_resize_of_the_pod():
+    assert requests_of(whole("2", "3", "4")).scored[0] == 4000
+
+
+def test_a_pod_that_asks_for_nothing_as_a_whole_is_scored_by_its_containers():
+    idle = {"name": "idle"}
+    assert requests_of(spec(container("1"), idle, resources={})).scored[0] == 1100

@@ -50,6 +50,8 @@ def _resized(pod: Json) -> Json:
     status: Json = {"phase": "Running"}
     for containers, statuses in (("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")):
         status[statuses] = [_container_status(each, rng) for each in pod["spec"].get(containers, ())]
+    if "resources" in pod["spec"]:
+        status |= _given(rng)
     if rng.random() < 0.4:
         reason = rng.choice(["Infeasible", "Deferred"])
         status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
@@ -58,11 +60,17 @@ def _resized(pod: Json) -> Json:
 
 def _container_status(container: Json, rng: Random) -> Json:
     status = {"name": container["name"], "image": container["image"], "imageID": "", "ready": True, "restartCount": 0}
+    return status | _given(rng)
+
+
+def _given(rng: Random) -> Json:
+    """What the node has promised and given, to a container or to the pod as a whole; it may say nothing of either."""
+    given: Json = {}
     if rng.random() < 0.7:
-        status["allocatedResources"] = _amounts(rng)
+        given["allocatedResources"] = _amounts(rng)
     if rng.random() < 0.7:
-        status["resources"] = {"requests": _amounts(rng)}
-    return status
+        given["resources"] = {"requests": _amounts(rng)}
+    return given
 
 
 def _amounts(rng: Random) -> Json:
