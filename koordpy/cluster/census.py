@@ -124,15 +124,22 @@ class Census:
         """`count` pods of a shape appeared on a node; negative when they left."""
         if len(self._terms) > self._most_terms:
             self._drop_idle_terms()
-        here = shape.on_nodes.get(row, 0) + count
-        if here:
-            shape.on_nodes[row] = here
-        else:
-            shape.on_nodes.pop(row, None)
+        _note(shape, row, count)
         for tally in self._including(shape):
             tally.counts[row] += count
         for term in self._carried(shape):
             term.counts[row] += count
+
+    def move_all(self, rows: Ints, shape: Shape, counts: Ints) -> None:
+        """The same on many nodes at once: rows `[C]`, each once, and counts `[C]`."""
+        if len(self._terms) > self._most_terms:
+            self._drop_idle_terms()
+        for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
+            _note(shape, row, count)
+        for tally in self._including(shape):
+            tally.counts[rows] += counts
+        for term in self._carried(shape):
+            term.counts[rows] += counts
 
     def fit(self, capacity: int) -> None:
         """The node columns have grown."""
@@ -228,6 +235,14 @@ def _spoken_terms(shape: Shape) -> Iterator[tuple[Kind, int, PodAffinityTerm]]:
     if apart is not None:
         yield from ((Kind.REQUIRED_ANTI_AFFINITY, 0, required) for required in apart.required)
         yield from ((Kind.PREFERRED, -wish.weight, wish.pod_affinity_term) for wish in apart.preferred)
+
+
+def _note(shape: Shape, row: int, count: int) -> None:
+    here = shape.on_nodes.get(row, 0) + count
+    if here:
+        shape.on_nodes[row] = here
+    else:
+        shape.on_nodes.pop(row, None)
 
 
 def _nobody(_: Shape) -> bool:

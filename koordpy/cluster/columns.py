@@ -13,7 +13,7 @@ from koordpy.api.node import Taint
 from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.codes import Codes
 from koordpy.cluster.labels import NodeLabels
-from koordpy.cluster.resources import ResourceTable
+from koordpy.cluster.resources import MOST, ResourceTable
 from koordpy.cluster.rowlog import RowLog
 from koordpy.cluster.shapes import Shape
 
@@ -139,6 +139,22 @@ class NodeColumns:
         self.requested[shape.rows, row] += shape.amounts * count
         self.scored[:, row] += shape.scored * count
         self.usage_log.touch(row)
+
+    def take_all(self, rows: Ints, shape: Shape, counts: Ints) -> None:
+        """The same on many nodes at once: rows `[C]`, each once, and counts `[C]`."""
+        self.requested[shape.rows[:, None], rows] += shape.amounts[:, None] * counts
+        self.scored[:, rows] += shape.scored[:, None] * counts
+        self.usage_log.touch_all(rows)
+
+    def slots(self, shape: Shape) -> int:
+        """How many pods of a shape there is room for, as far as resources go."""
+        if not self.counts_all_resources:
+            return MOST
+        offered = np.full(self.capacity, MOST, dtype=np.int64)  # [N]
+        for row, amount in zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True):
+            if amount:
+                np.minimum(offered, (self.allocatable[row] - self.requested[row]) // amount, out=offered)
+        return int(np.maximum(offered[self.live], 0).sum())
 
     def has_room(self, row: int, shape: Shape) -> bool:
         """Room for one more pod of a shape on one node, as far as resources go."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from koordpy.cluster.arrays import Ints
 from koordpy.cluster.census import Census
 from koordpy.cluster.columns import NodeColumns
 from koordpy.cluster.ports import PortTable
@@ -26,3 +27,12 @@ class Occupancy:
             self.ports.move(row, shape, count)
         if shape.traits.claims:
             self.storage.move(row, shape, count)
+
+    def move_all(self, rows: Ints, shape: Shape, counts: Ints) -> None:
+        """The same on many nodes at once: rows `[C]`, each once, and counts `[C]`."""
+        if shape.traits.ports or shape.traits.claims:
+            for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
+                self.move(row, shape, count)
+            return
+        self._nodes.take_all(rows, shape, counts)
+        self.census.move_all(rows, shape, counts)

@@ -16,11 +16,13 @@ from collections.abc import Iterable
 import msgspec
 
 from koordpy.api.errors import MalformedValue
+from koordpy.api.gangs import membership_of
 from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod, PodSpec
 from koordpy.cluster.changes import NOTHING, Change, Happened
 from koordpy.cluster.columns import NodeColumns
+from koordpy.cluster.gangs import GangTable
 from koordpy.cluster.occupancy import Occupancy
 from koordpy.cluster.pods import PodRecord, record_of
 from koordpy.cluster.resources import MOST, ResourceTable, amount
@@ -40,6 +42,7 @@ class Cluster:
         self.occupancy = Occupancy(self.nodes, self.shapes)
         self.census, self.ports, self.storage = self.occupancy.census, self.occupancy.ports, self.occupancy.storage
         self.workloads = Workloads()
+        self.gangs = GangTable()
         self.pods: dict[str, PodRecord] = {}  # by UID
         self.nominated: dict[str, PodRecord] = {}  # by UID: pending pods that were promised a node
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)  # node name -> UIDs counted there
@@ -105,6 +108,7 @@ class Cluster:
         if known is not None and not record.bound:
             record.node = known.node  # still assumed where we put it; the API server has not heard of it yet
         self.pods[record.uid] = record
+        self.gangs.member_changed(known, record)
         released = self._note_nomination(record)
         if known is not None and known.node == record.node and known.shape is record.shape:
             return record, released
@@ -116,11 +120,24 @@ class Cluster:
         record = self.pods.pop(uid, None)
         if record is None:
             return None, NOTHING
+        self.gangs.member_gone(record)
         self._release_volumes(record)
         promised = self.nominated.pop(uid, None)
         if promised is not None and not record.node:
             return record, Happened(Change.ROOM_FREED, promised.nominated_node)
         return record, self._leave(record)
+
+    def finish_pod(self, pod: Pod) -> Happened:
+        """A pod has run to its end: what it held is free, and its gang remembers how it ended."""
+        membership = membership_of(pod.metadata)
+        if membership is not None and pod.spec.scheduler_name in self.gangs.schedulers:
+            self.gangs.member_finished(
+                pod.metadata.uid,
+                membership.gang,
+                succeeded=pod.status.phase == "Succeeded",
+                was_bound=bool(pod.spec.node_name),
+            )
+        return self.remove_pod(pod.metadata.uid)[1]
 
     # --- what the API server says about namespaces and workloads ---
 
@@ -158,6 +175,7 @@ class Cluster:
         """Reserve: count a pod on a node, and its volumes as taken, before the API server has heard of it."""
         record = self.pods[uid]
         record.node = node
+        self.gangs.moved(record)
         if any(volumes):
             record.volumes = volumes
             self.storage.promise(volumes, node)
@@ -170,6 +188,7 @@ class Cluster:
             return NOTHING
         freed = self._leave(record)
         record.node = ""
+        self.gangs.moved(record)
         self._release_volumes(record)
         self._note_nomination(record)
         return freed

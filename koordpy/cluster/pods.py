@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from koordpy.api.keys import POD_SCHEDULED
+from koordpy.api.gangs import SAYS_NOTHING, Wishes, membership_of, wishes_of
+from koordpy.api.keys import GANG_TIMEOUT, POD_SCHEDULED
 from koordpy.api.pod import Pod
 from koordpy.api.times import seconds_of_instant
 from koordpy.cluster.shapes import Shape
@@ -35,6 +36,10 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     gated: bool = False
     defect: str = ""
     refusal_seen: str = ""  # the message of its PodScheduled=False condition, as the API server has it
+    gang: str = ""  # namespace/name of the gang that it belongs to, if any
+    by_pod_group: bool = False  # belongs to it by a label that stands for a PodGroup
+    wishes: Wishes = SAYS_NOTHING  # what it says about its gang
+    timed_out: bool = False  # its gang waited in vain: left alone until its owner takes the annotation away
 
     @property
     def key(self) -> str:
@@ -42,13 +47,14 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
 
     @property
     def schedulable(self) -> bool:
-        """May be attempted: not placed, not on its way out, not held back by a gate."""
-        return not (self.node or self.terminating or self.gated)
+        """May be attempted: not placed, not on its way out, not held back by a gate or by its gang's time-out."""
+        return not (self.node or self.terminating or self.gated or self.timed_out)
 
 
 def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
     meta, spec = pod.metadata, pod.spec
     scheduled = pod.condition(POD_SCHEDULED)
+    membership = membership_of(meta)
     return PodRecord(
         uid=meta.uid,
         namespace=meta.namespace,
@@ -67,4 +73,8 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         gated=bool(spec.scheduling_gates),
         defect=defect,
         refusal_seen=scheduled.message if scheduled is not None and scheduled.status == "False" else "",
+        gang=membership.gang if membership is not None else "",
+        by_pod_group=membership is not None and membership.by_pod_group,
+        wishes=wishes_of(meta) if membership is not None else SAYS_NOTHING,
+        timed_out=membership is not None and meta.annotations.get(GANG_TIMEOUT) == "true",
     )

@@ -44,3 +44,16 @@ def amount(name: str, quantity: str | int, field: str) -> int:
     if value < 0:
         raise MalformedValue(f"{field}[{name}]", quantity, "is negative")
     return min(value, MOST)
+
+
+def shown(name: str, value: int) -> str:
+    """An amount as people write it: `1500m` or `2` of cpu, `64Gi` of memory."""
+    if name == "cpu":
+        return f"{value // 1000}" if value % 1000 == 0 else f"{value}m"
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
+        for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if value >= size and value % size == 0:
+                return f"{value // size}{unit}"
+            if value >= 10 * size:
+                return f"{value / size:.1f}{unit}"
+    return str(value)

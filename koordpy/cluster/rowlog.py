@@ -23,6 +23,13 @@ class RowLog:
 
     def touch(self, row: int) -> None:
         self._rows.append(row)
+        self._shorten()
+
+    def touch_all(self, rows: Ints) -> None:
+        self._rows += rows.tolist()
+        self._shorten()
+
+    def _shorten(self) -> None:
         if len(self._rows) > _LONGEST:
             self._forgotten += _LONGEST // 2
             del self._rows[: _LONGEST // 2]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from koordpy.cluster.arrays import Ints
 from koordpy.cluster.occupancy import Occupancy
 from koordpy.cluster.shapes import Shape
 from koordpy.cluster.storage import VolumeChoice
@@ -19,7 +20,8 @@ class Trial:
 
     def __init__(self, occupancy: Occupancy) -> None:
         self._occupancy = occupancy
-        self._log: list[tuple[int, Shape, int] | VolumeChoice] = []  # (row, shape, count), or volumes promised
+        # (rows, shape, counts), (row, shape, count), or volumes promised
+        self._log: list[tuple[Ints, Shape, Ints] | tuple[int, Shape, int] | VolumeChoice] = []
 
     def __enter__(self) -> Self:
         return self
@@ -33,6 +35,12 @@ class Trial:
         """Try `count` pods of a shape on a node; negative to try the node without them."""
         self._occupancy.move(row, shape, count)
         self._log.append((row, shape, count))
+
+    def place_all(self, rows: Ints, shape: Shape, counts: Ints) -> None:
+        """The same on many nodes at once: rows `[C]`, each once, and counts `[C]`."""
+        if len(rows):
+            self._occupancy.move_all(rows, shape, counts)
+            self._log.append((rows, shape, counts))
 
     def promise(self, volumes: VolumeChoice, node: str) -> None:
         """Try with these volumes taken."""
@@ -50,6 +58,9 @@ class Trial:
             step = self._log.pop()
             if isinstance(step, VolumeChoice):
                 self._occupancy.storage.release(step)
-            else:
+            elif isinstance(step[0], int):
                 row, shape, count = step
                 self._occupancy.move(row, shape, -count)
+            else:
+                rows, shape, counts = step
+                self._occupancy.move_all(rows, shape, -counts)

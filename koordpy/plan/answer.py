@@ -38,6 +38,8 @@ class Plan:
     """What to do for a job: all of it, or nothing."""
 
     placements: tuple[Placement, ...]
+    missing: Refusal | None = None  # why the job is not complete: what is placed may wait for the rest, and not run
+    left_over: Refusal | None = None  # why members beyond the minimum found no room
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from koordpy.api.gangs import Mode
 from koordpy.cluster.pods import PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one gang still needs, and the members it could have it from."""
+
+    gang: str  # namespace/name
+    minimum: int
+    counted: int  # members that are there already
+    mode: Mode
+    members: tuple[PodRecord, ...]  # pending
+
+    @property
+    def needed(self) -> int:
+        """Members to place before the gang is complete; what is placed beyond that is surplus."""
+        return max(0, self.minimum - self.counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +30,12 @@ class Job:
 
     key: str
     members: tuple[PodRecord, ...]
+    demands: tuple[Demand, ...] = ()  # none for a single pod
+    uids: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uids", frozenset(member.uid for member in self.members))
 
     @property
     def priority(self) -> int:
-        return max(member.priority for member in self.members)
+        return max((member.priority for member in self.members), default=0)

@@ -24,8 +24,7 @@ _NOT_NAMED = Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]", preemptio
 
 def feasible(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
     """`[N]`: the nodes that every filter accepts."""
-    static = shape.remember(profile, cluster.nodes.static_generation, lambda: _static_mask(shape, cluster, profile))
-    accepted = static.copy()
+    accepted = static_mask(shape, cluster, profile).copy()
     for node_filter in profile.filters:
         if not node_filter.static:
             passed = node_filter.passes(shape, cluster)
@@ -34,8 +33,12 @@ def feasible(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
     return accepted
 
 
+def static_mask(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
+    """`[N]`: what the filters say that look only at nodes, kept until a node changes. Not to be written to."""
+    return shape.remember(profile, cluster.nodes.static_generation, lambda: _static_mask(shape, cluster, profile))
+
+
 def _static_mask(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
-    """`[N]`: what the filters say that look only at nodes, kept until a node changes."""
     accepted = cluster.nodes.live.copy()
     for node_filter in profile.filters:
         passed = node_filter.passes(shape, cluster) if node_filter.static else None

@@ -41,21 +41,22 @@ def _plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
     placements = []
     with Trial(cluster.occupancy) as trial:
         for member in job.members:
-            placed = _place(member, job, cluster, profile, trial)
+            placed = place(member, job, cluster, profile, trial)
             if isinstance(placed, Refusal):
                 return placed
             placements.append(placed)
     return Plan(tuple(placements))
 
 
-def _place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, trial: Trial) -> Placement | Refusal:
+def place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, trial: Trial) -> Placement | Refusal:
+    """One member on the best node for it, as a trial."""
     shape = member.shape
     if shape is None:
         return _unreadable(member, member.defect)
+    refusal = refused_without_asking(member, shape, cluster, profile)
+    if refusal is not None:
+        return refusal
     try:
-        outright = profile.prefilter(shape, cluster)
-        if outright is not None:
-            return refused_outright(member.uid, len(cluster.nodes), outright)
         row = _best_row(member, shape, job, cluster, profile)
     except MalformedValue as error:  # an operator that no API server should have let in
         return _unreadable(member, str(error))
@@ -68,13 +69,22 @@ def _place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, tria
     return Placement(member.uid, node, volumes)
 
 
+def refused_without_asking(member: PodRecord, shape: Shape, cluster: Cluster, profile: Profile) -> Refusal | None:
+    """Why a pod is refused without a look at any node."""
+    try:
+        outright = profile.prefilter(shape, cluster)
+    except MalformedValue as error:
+        return _unreadable(member, str(error))
+    return refused_outright(member.uid, len(cluster.nodes), outright) if outright is not None else None
+
+
 def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profile: Profile) -> int | Refusal:
     accepted = without = placement.feasible(shape, cluster, profile)
     failed: Counter[Reason] = Counter()
     fits_with = cluster.nodes.live
     with Trial(cluster.occupancy) as promised:
         # A node must do with the pods that were promised room on it as well as without them: they may come or not.
-        if _place_nominated(member, job, cluster, promised):
+        if place_nominated(member, job, cluster, promised):
             fits_with = placement.feasible(shape, cluster, profile)
             accepted = without & fits_with
             if not accepted.any():
@@ -88,12 +98,16 @@ def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profi
     return placement.best(shape, cluster, profile, accepted)
 
 
-def _place_nominated(member: PodRecord, job: Job, cluster: Cluster, trial: Trial) -> bool:
+def place_nominated(member: PodRecord, job: Job, cluster: Cluster, trial: Trial) -> bool:
     """Try the pods of at least this priority on the nodes they were promised; says whether there are any."""
-    own = {each.uid for each in job.members}
     for other in cluster.nominated.values():
         row = cluster.nodes.row_of(other.nominated_node)
-        if other.priority >= member.priority and other.uid not in own and row is not None and other.shape is not None:
+        if (
+            other.priority >= member.priority
+            and other.uid not in job.uids
+            and row is not None
+            and other.shape is not None
+        ):
             trial.place(row, other.shape)
     return trial.mark() > 0
 

@@ -42,6 +42,10 @@ class InterPodAffinity:
         masks = [mask for _, mask in _rules(shape, cluster) if mask is not None]
         return np.logical_and.reduce(masks) if masks else None
 
+    def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
+        """A pod that demands nothing of others moves nothing for the next one like it."""
+        return shape.traits.pod_affinity is None and shape.traits.pod_anti_affinity is None
+
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
         remaining = refused
         for reason, mask in _rules(shape, cluster):

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools, Rows
+from koordpy.cluster.arrays import Bools, Ints, Rows
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
-from koordpy.cluster.resources import PODS
+from koordpy.cluster.resources import MOST, PODS
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 from koordpy.plan.by_row import by_row
@@ -40,6 +40,15 @@ class NodeResourcesFit:
         for resource, amount in self._checked(shape, cluster):
             fits &= nodes.allocatable[resource, rows] - nodes.requested[resource, rows] >= amount
         return fits
+
+    def slots(self, shape: Shape, cluster: Cluster) -> Ints:
+        """`[N]`: how many pods of the shape each node has room for."""
+        nodes = cluster.nodes
+        offered = np.full(nodes.capacity, MOST, dtype=np.int64)
+        for resource, amount in self._checked(shape, cluster):
+            free = nodes.allocatable[resource] - nodes.requested[resource]
+            np.minimum(offered, free // amount if amount else np.where(free >= 0, MOST, 0), out=offered)
+        return np.maximum(offered, 0)
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
         nodes = cluster.nodes

@@ -22,7 +22,11 @@ class BalancedAllocation:
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         return by_row(shape, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
 
-    def _score(self, shape: Shape, cluster: Cluster, rows: Rows) -> Ints:
+    def score_with(self, shape: Shape, cluster: Cluster, rows: Ints, already: Ints) -> Ints:
+        """`[C]`: the score of each of the rows, with so many more pods of the shape there already, `[C]`."""
+        return self._score(shape, cluster, rows, already)
+
+    def _score(self, shape: Shape, cluster: Cluster, rows: Rows, already: Ints | int = 0) -> Ints:
         """`[C]`: the score of each of the rows."""
         nodes = cluster.nodes
         resources = [cluster.resources.row(name) for name in self._resources]
@@ -33,7 +37,7 @@ class BalancedAllocation:
         # An extra resource that the pod does not ask for is no matter of balance.
         looked_at = [i for i, each in enumerate(resources) if asked[i] or each in (CPU, MEMORY, EPHEMERAL_STORAGE)]
         has = np.stack([nodes.allocatable[resources[i], rows] for i in looked_at])  # [B, C]
-        used = np.stack([nodes.requested[resources[i], rows] for i in looked_at])  # [B, C]
+        used = np.stack([nodes.requested[resources[i], rows] + already * asked[i] for i in looked_at])  # [B, C]
         return 50 + (50 + _evenness(used + asked[looked_at, None], has) - _evenness(used, has)) // 2
 
 

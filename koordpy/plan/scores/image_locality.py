@@ -23,6 +23,10 @@ class ImageLocality:
         scores = shape.remember("images", nodes.static_generation, lambda: _scores(shape, nodes))
         return scores[candidates]
 
+    def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
+        """Looks at nodes alone."""
+        return True
+
 
 def _scores(shape: Shape, nodes: NodeColumns) -> Ints:
     total = np.zeros(nodes.capacity, dtype=np.int64)

@@ -30,6 +30,10 @@ class InterPodAffinity:
         self._add_others(raw, shape, cluster)
         return _normalised(raw[candidates])
 
+    def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
+        """A pod without terms of its own moves nothing for the next one like it."""
+        return shape.traits.pod_affinity is None and shape.traits.pod_anti_affinity is None
+
     def _add_others(self, raw: Ints, shape: Shape, cluster: Cluster) -> None:
         for term in cluster.census.terms_about(shape):
             weight = {Kind.PREFERRED: term.weight, Kind.REQUIRED_AFFINITY: self._hard_weight}.get(term.kind, 0)

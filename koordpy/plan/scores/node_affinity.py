@@ -30,6 +30,10 @@ class NodeAffinity:
         weights = shape.remember(self, nodes.static_generation, lambda: _weights(preferred, nodes))  # by profile
         return share_of_highest(weights[candidates])
 
+    def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
+        """Looks at nodes alone."""
+        return True
+
 
 def _weights(terms: tuple[PreferredSchedulingTerm, ...], nodes: NodeColumns) -> Ints:
     total = np.zeros(nodes.capacity, dtype=np.int64)

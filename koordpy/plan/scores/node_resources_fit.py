@@ -40,12 +40,16 @@ class NodeResourcesFit:
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         return by_row(shape, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
 
-    def _score(self, shape: Shape, cluster: Cluster, rows: Rows) -> Ints:
+    def score_with(self, shape: Shape, cluster: Cluster, rows: Ints, already: Ints) -> Ints:
+        """`[C]`: the score of each of the rows, with so many more pods of the shape there already, `[C]`."""
+        return self._score(shape, cluster, rows, already)
+
+    def _score(self, shape: Shape, cluster: Cluster, rows: Rows, already: Ints | int = 0) -> Ints:
         """`[C]`: the score of each of the rows."""
         total = np.zeros_like(cluster.nodes.scored[0, rows])  # [C]
         weights = np.zeros_like(total)  # [C]
         for resource in self._resources:
-            has, requested = _requested(shape, cluster, rows, cluster.resources.row(resource.name))
+            has, requested = _requested(shape, cluster, rows, cluster.resources.row(resource.name), already)
             score = self._strategy(requested, np.maximum(has, 1))
             counts: Bools = (has > 0) & (score > 0) if self._is_ratio else has > 0
             total += resource.weight * score * counts
@@ -55,18 +59,19 @@ class NodeResourcesFit:
         return total // np.maximum(weights, 1)
 
 
-def _requested(shape: Shape, cluster: Cluster, rows: Rows, resource: int) -> tuple[Ints, Ints]:
+def _requested(shape: Shape, cluster: Cluster, rows: Rows, resource: int, already: Ints | int) -> tuple[Ints, Ints]:
     """`[C]`, `[C]`: what each node has, and what would be taken of it; nothing of an extra resource not asked for."""
     nodes = cluster.nodes
     nodes.fit_resources()
     has = nodes.allocatable[resource, rows]
     if resource in (CPU, MEMORY):
         scored = (CPU, MEMORY).index(resource)
-        return has, nodes.scored[scored, rows] + shape.traits.scored_itself[scored]
+        taken = nodes.scored[scored, rows] + already * int(shape.scored[scored])
+        return has, taken + shape.traits.scored_itself[scored]
     asked = int(shape.amounts[shape.rows == resource].sum())
     if not asked and resource != EPHEMERAL_STORAGE:
         return np.zeros_like(has), np.zeros_like(has)
-    return has, nodes.requested[resource, rows] + asked
+    return has, nodes.requested[resource, rows] + (already + 1) * asked
 
 
 def least_allocated(requested: Ints, has: Ints) -> Ints:

@@ -36,6 +36,10 @@ class PodTopologySpread:
             crowd += _crowd(constraint, eligible, scored)
         return _normalised(np.floor(crowd + 0.5).astype(np.int64)[candidates], scored[candidates])
 
+    def steady(self, shape: Shape, cluster: Cluster) -> bool:
+        """Nothing to spread by."""
+        return not constraints(shape, cluster, "ScheduleAnyway", self._default)[0]
+
 
 def _crowd(constraint: Constraint, eligible: Bools, scored: Bools) -> Ints:
     """`[N]`: pods of the kind in each node's domain, weighted so that large and small topologies compare."""

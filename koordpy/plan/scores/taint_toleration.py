@@ -22,6 +22,10 @@ class TaintToleration:
         disliked = shape.remember("disliked taints", nodes.static_generation, lambda: _disliked(shape, nodes))
         return least_is_best(disliked[candidates])
 
+    def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
+        """Looks at nodes alone."""
+        return True
+
 
 def _disliked(shape: Shape, nodes: NodeColumns) -> Ints:
     tolerations = shape.traits.tolerations

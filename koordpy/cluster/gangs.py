@@ -1,0 +1,345 @@
+"""Gangs: their members by standing, their configuration, and which of them start together.
+
+A gang is here as long as somebody speaks of it: a pod that belongs to it, a PodGroup, or a finished pod that counts. It
+may be here before its PodGroup, collecting pods, and after its last pod. Members are known by UID: a pod made again
+under the same name is a new member. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
+
+from koordpy.api.gangs import SAYS_NOTHING, Wishes
+from koordpy.api.podgroup import GROUPS, PodGroup
+from koordpy.api.times import seconds_of_instant
+from koordpy.cluster.gangspec import GangDefaults, GangSpec, resolve
+from koordpy.cluster.pods import PodRecord
+
+GangGroup = tuple[str, ...]  # ids of gangs that start together, sorted
+
+
+class Gang:
+    """One gang. Its members stand in exactly one of `pending`, `assumed`, `bound` and `absent`, each by UID."""
+
+    __slots__ = (
+        "_priorities", "_voices", "absent", "assumed", "bound", "by_pod_group", "created", "id", "pending",
+        "pod_groups", "recovering", "spec", "started", "succeeded", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, gang_id: str) -> None:
+        self.id = gang_id
+        self.created = float("inf")  # of its PodGroup or its oldest member, in seconds since the epoch
+        self.pod_groups: dict[str, PodGroup] = {}  # by API group
+        self.by_pod_group = False  # some member says so: then there must be one
+        self.pending: dict[str, PodRecord] = {}
+        self.assumed: dict[str, PodRecord] = {}  # placed by us, and not yet seen bound
+        self.bound: dict[str, PodRecord] = {}
+        self.absent: dict[str, PodRecord] = {}  # gated, timed out, terminating, or another scheduler's
+        self.waiting: set[str] = set()  # of `assumed`: those that wait at Permit
+        self.succeeded: set[str] = set()  # finished, and still there to be counted
+        self.started = False  # a member of it has been bound
+        self.recovering = False  # was found half-bound when we began, and is not complete yet
+        self.spec = GangSpec()
+        self._voices: dict[Wishes, dict[str, PodRecord]] = {}
+        self._priorities: Counter[int] = Counter()  # of pending members
+
+    @property
+    def pod_group(self) -> PodGroup | None:
+        """Its PodGroup; Koordinator's, should both API groups have one of the name."""
+        return next((self.pod_groups[group] for group in GROUPS if group in self.pod_groups), None)
+
+    @property
+    def initialised(self) -> bool:
+        """There is a minimum, and the PodGroup that a label promised."""
+        return self.spec.minimum is not None and (bool(self.pod_groups) or not self.by_pod_group)
+
+    @property
+    def minimum(self) -> int:
+        return self.spec.minimum or 0
+
+    @property
+    def counted(self) -> int:
+        """Members that count as there, under the gang's match policy."""
+        if self.spec.match_policy == "only-waiting" and not self.recovering:
+            return len(self.assumed)
+        return len(self.assumed) + len(self.bound) + len(self.succeeded)
+
+    @property
+    def collected(self) -> int:
+        """Members that count as there, or could."""
+        return self.counted + len(self.pending)
+
+    @property
+    def priority(self) -> int:
+        """The highest of its pending members'."""
+        return max(self._priorities, default=0)
+
+    @property
+    def is_half_bound(self) -> bool:
+        return bool(self.bound) and len(self.bound) + len(self.succeeded) < self.minimum
+
+    def all_live(self) -> Iterator[PodRecord]:
+        """Every member that is not finished."""
+        for standing in (self.pending, self.assumed, self.bound, self.absent):
+            yield from standing.values()
+
+    @property
+    def is_gone(self) -> bool:
+        """Nobody speaks of it any more."""
+        lists = (self.pending, self.assumed, self.bound, self.absent, self.succeeded, self.pod_groups)
+        return not any(lists)
+
+    def enter(self, record: PodRecord, standing: dict[str, PodRecord]) -> None:
+        standing[record.uid] = record
+        self.created = min(self.created, record.created)
+        self.by_pod_group |= record.by_pod_group
+        if standing is self.pending:
+            self._priorities[record.priority] += 1
+
+    def leave(self, record: PodRecord, standing: dict[str, PodRecord]) -> None:
+        del standing[record.uid]
+        self.waiting.discard(record.uid)
+        if standing is self.pending:
+            self._priorities[record.priority] -= 1
+            if not self._priorities[record.priority]:
+                del self._priorities[record.priority]
+
+    def standing_of(self, uid: str) -> dict[str, PodRecord] | None:
+        for standing in (self.pending, self.assumed, self.bound, self.absent):
+            if uid in standing:
+                return standing
+        return None
+
+    # --- whose word counts ---
+
+    def hear(self, before: PodRecord | None, now: PodRecord | None) -> bool:
+        """A member says something, says something else or is gone; says whether the configuration may have changed."""
+        known = len(self._voices)
+        if before is not None and before.wishes != SAYS_NOTHING:
+            voices = self._voices[before.wishes]
+            del voices[before.uid]
+            if not voices:
+                del self._voices[before.wishes]
+        if now is not None and now.wishes != SAYS_NOTHING:
+            self._voices.setdefault(now.wishes, {})[now.uid] = now
+        # The usual case, and the one that must be cheap: a thousand members say the same thing.
+        return not (known == len(self._voices) == 1 and now is not None and now.wishes in self._voices)
+
+    def resolve(self, defaults: GangDefaults) -> None:
+        oldest = (
+            sorted(
+                (min((record.created, record.name) for record in records.values()), wishes)
+                for wishes, records in self._voices.items()
+            )
+            if len(self._voices) > 1
+            else [((0.0, ""), wishes) for wishes in self._voices]
+        )
+        self.spec = resolve((wishes for _, wishes in oldest), self.pod_group, defaults)
+
+
+class GangTable:
+    """Every gang by id, and who waits for whom."""
+
+    def __init__(self) -> None:
+        self._gangs: dict[str, Gang] = {}
+        self._finished: dict[str, str] = {}  # UID of a finished member -> its gang
+        self._lists: dict[str, GangGroup] = {}  # gang -> others that it starts with, if any
+        self._listed_by: defaultdict[str, set[str]] = defaultdict(set)
+        self._groups: dict[str, GangGroup] = {}  # what `group_of` has found out
+        self.schedulers: Collection[str] = ()  # ours: pods of others are never members that count
+        self.defaults = GangDefaults()
+        self.news: set[GangGroup] = set()  # groups that something happened to, until somebody takes note
+
+    def get(self, gang_id: str) -> Gang | None:
+        return self._gangs.get(gang_id)
+
+    def __iter__(self) -> Iterator[Gang]:
+        return iter(self._gangs.values())
+
+    def __len__(self) -> int:
+        return len(self._gangs)
+
+    # --- what the API server says ---
+
+    def member_changed(self, before: PodRecord | None, record: PodRecord) -> None:
+        """A pod appeared or changed."""
+        if before is not None and before.gang and before.gang != record.gang:
+            self.member_gone(before)
+            before = None
+        if not record.gang:
+            return
+        gang = self._open(record.gang)
+        was, waits = gang.standing_of(record.uid), record.uid in gang.waiting
+        if was is not None:
+            gang.leave(was[record.uid], was)
+        now = self._standing(gang, record)
+        gang.enter(record, now)
+        if waits and now is gang.assumed:
+            gang.waiting.add(record.uid)
+        if gang.hear(before, record):
+            self._resolve(gang)
+        if record.bound and now is not gang.absent:
+            self.has_begun(gang)
+        if (
+            before is None or was is not now or before.shape is not record.shape
+            or before.priority != record.priority or before.wishes != record.wishes
+            or before.nominated_node != record.nominated_node
+        ):  # fmt: skip
+            self._tell(gang)
+
+    def member_gone(self, record: PodRecord) -> None:
+        """A pod is gone or finished."""
+        gang = self._gangs.get(record.gang)
+        standing = gang.standing_of(record.uid) if gang is not None else None
+        if gang is None or standing is None:
+            return
+        self._tell(gang)
+        gang.leave(record, standing)
+        if gang.hear(record, None):
+            self._resolve(gang)
+        self._drop_if_gone(gang)
+
+    def member_finished(self, uid: str, gang_id: str, *, succeeded: bool, was_bound: bool) -> None:
+        """A member has run to its end. One that succeeded is counted for as long as its pod is there."""
+        if uid in self._finished:
+            return
+        self._finished[uid] = gang_id
+        gang = self._open(gang_id)
+        if succeeded:
+            gang.succeeded.add(uid)
+        if was_bound:
+            self.has_begun(gang)
+        self._tell(gang)
+        self._drop_if_gone(gang)
+
+    def finished_gone(self, uid: str) -> None:
+        """A pod was deleted that may have been counted as finished."""
+        gang = self._gangs.get(self._finished.pop(uid, ""))
+        if gang is not None:
+            gang.succeeded.discard(uid)
+            self._tell(gang)
+            self._drop_if_gone(gang)
+
+    def set_pod_group(self, api_group: str, gang_id: str, pod_group: PodGroup | None) -> None:
+        """A PodGroup appeared, changed or left (None)."""
+        if pod_group is None and gang_id not in self._gangs:
+            return
+        gang = self._open(gang_id)
+        if pod_group is None:
+            gang.pod_groups.pop(api_group, None)
+        else:
+            gang.pod_groups[api_group] = pod_group
+            if pod_group.metadata.creation_timestamp:
+                gang.created = min(gang.created, seconds_of_instant(pod_group.metadata.creation_timestamp))
+        self._resolve(gang)
+        self._tell(gang)
+        self._drop_if_gone(gang)
+
+    # --- what the scheduler does ---
+
+    def has_begun(self, gang: Gang) -> None:
+        """A member is bound: from here on the gang has started."""
+        gang.recovering &= gang.is_half_bound
+        if not gang.started:
+            gang.started = True
+            self._tell(gang)
+
+    def moved(self, record: PodRecord) -> None:
+        """We have assumed a member somewhere, or taken that back."""
+        gang = self._gangs.get(record.gang)
+        was = gang.standing_of(record.uid) if gang is not None else None
+        if gang is not None and was is not None:
+            gang.leave(record, was)
+            gang.enter(record, self._standing(gang, record))
+
+    # --- who starts with whom ---
+
+    def group_of(self, gang_id: str) -> GangGroup:
+        """The gang, those that it lists, those that they list, and so on.
+
+        Lists may be one-sided: if only b lists a, then b waits for a, and a for nobody. A listed gang need not exist.
+        """
+        if gang_id not in self._lists:
+            return (gang_id,)
+        known = self._groups.get(gang_id)
+        if known is None:
+            known = self._groups[gang_id] = tuple(sorted(_reachable(gang_id, self._lists)))
+        return known
+
+    def groups_with(self, gang_id: str) -> set[GangGroup]:
+        """Every group that a change of this gang is news for."""
+        if gang_id not in self._listed_by:
+            return {self.group_of(gang_id)}
+        return {self.group_of(each) for each in _reachable(gang_id, self._listed_by)}
+
+    def own(self, group: GangGroup) -> list[Gang]:
+        """Of a group's gangs, those that are here and start with exactly this group."""
+        return [gang for each in group if (gang := self._gangs.get(each)) is not None and self.group_of(each) == group]
+
+    def has_started(self, group: GangGroup) -> bool:
+        """A member of the group has been bound: it was complete once."""
+        return any(gang.started for gang in self.own(group))
+
+    def is_free(self, record: PodRecord) -> bool:
+        """An ordinary pod: it belongs to no gang, or to one that needs it no more."""
+        gang = self._gangs.get(record.gang) if record.gang else None
+        if gang is None:
+            return True
+        return gang.spec.match_policy == "once-satisfied" and self.has_started(self.group_of(gang.id))
+
+    # --- bookkeeping ---
+
+    def _open(self, gang_id: str) -> Gang:
+        gang = self._gangs.get(gang_id)
+        if gang is None:
+            gang = self._gangs[gang_id] = Gang(gang_id)
+            self._resolve(gang)
+        return gang
+
+    def _standing(self, gang: Gang, record: PodRecord) -> dict[str, PodRecord]:
+        if record.scheduler not in self.schedulers or record.terminating:
+            return gang.absent
+        if record.bound:
+            return gang.bound
+        if record.node:
+            return gang.assumed
+        return gang.pending if record.schedulable else gang.absent
+
+    def _tell(self, gang: Gang) -> None:
+        self.news |= self.groups_with(gang.id)
+
+    def _resolve(self, gang: Gang) -> None:
+        gang.resolve(self.defaults)
+        others = tuple(each for each in gang.spec.group if each != gang.id)
+        before = self._lists.get(gang.id, ())
+        if others == before:
+            return
+        self._tell(gang)
+        for each in before:
+            self._listed_by[each].discard(gang.id)
+            if not self._listed_by[each]:
+                del self._listed_by[each]
+        for each in others:
+            self._listed_by[each].add(gang.id)
+        self._lists[gang.id] = others
+        if not others:
+            del self._lists[gang.id]
+        self._groups.clear()
+        self._tell(gang)
+
+    def _drop_if_gone(self, gang: Gang) -> None:
+        if gang.is_gone:
+            gang.spec = GangSpec()
+            self._resolve(gang)
+            del self._gangs[gang.id]
+
+
+def _reachable(start: str, edges: dict[str, GangGroup] | defaultdict[str, set[str]]) -> set[str]:
+    seen, ahead = {start}, [start]
+    while ahead:
+        for each in edges.get(ahead.pop(), ()):
+            if each not in seen:
+                seen.add(each)
+                ahead.append(each)
+    return seen

@@ -1,0 +1,146 @@
+"""Placing many pods of one shape at once, with the same result as placing them one by one.
+
+A pod that is placed changes the answer of most filters and scores only for its own node. So each node's slots are
+counted once, its score is computed for the first, the second, the third pod, and a heap hands out the best next slot: a
+thousand members cost a pass over the nodes and a thousand steps, not a thousand passes.
+
+It works for shapes about which every filter and score says how it behaves: one that is `steady` is not moved by the
+shape's own pods; `slots` and `score_with` say how many fit and how good the next one is. For the others the caller
+places one by one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from koordpy.api.errors import MalformedValue
+from koordpy.cluster.arrays import Bools, Ints
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.resources import MOST
+from koordpy.cluster.shapes import Shape
+from koordpy.plan import placement
+from koordpy.plan.profile import Profile
+
+_LEVELS = 4  # pods per node whose scores are computed for all nodes at first; more for those that need more
+
+
+def slots(shape: Shape, cluster: Cluster, profile: Profile) -> Ints | None:
+    """`[N]`: how many pods of the shape each node can take; None when they must be placed one by one."""
+    try:
+        return _slots(shape, cluster, profile)
+    except MalformedValue:  # asked about alone, it is refused with the reason
+        return None
+
+
+def _slots(shape: Shape, cluster: Cluster, profile: Profile) -> Ints | None:
+    accepted = placement.static_mask(shape, cluster, profile)
+    offered: Ints = np.where(accepted, MOST, 0)
+    for each in profile.filters:
+        if each.static:
+            continue
+        passed = each.passes(shape, cluster)
+        if passed is None:
+            continue
+        if _is_steady(each, shape, cluster):
+            offered = np.where(passed, offered, 0)
+        elif (count := getattr(each, "slots", None)) is not None:
+            offered = np.minimum(offered, count(shape, cluster))
+        else:
+            return None
+    return offered
+
+
+def can_fill(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
+    """Every score says how it behaves."""
+    return all(hasattr(score, "score_with") or _is_steady(score, shape, cluster) for score, _ in profile.scores)
+
+
+def fill(shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Profile) -> list[int]:
+    """The rows of `wanted` pods, or of as many as the slots `[N]` allow, in the order of placing."""
+    return _Filling(shape, offered, cluster, profile).take(wanted)
+
+
+class _Filling:
+    """The nodes that have slots left, best first."""
+
+    def __init__(self, shape: Shape, offered: Ints, cluster: Cluster, profile: Profile) -> None:
+        self._shape, self._cluster, self._profile = shape, cluster, profile
+        self._rows: Ints = np.flatnonzero(offered > 0)  # [C]
+        self._left = offered[self._rows].tolist()
+        self._ranks = cluster.nodes.ranks[self._rows].tolist()
+        self._taken = [0] * len(self._rows)
+        self._moving = [(score, weight) for score, weight in profile.scores if hasattr(score, "score_with")]
+        self._steady = [(score, weight) for score, weight in profile.scores if not hasattr(score, "score_with")]
+        self._levels = [level.tolist() for level in self._first_levels()]  # [_LEVELS][C]
+        self._more: dict[int, list[int]] = {}  # candidate -> its further levels
+        self._base, self._is_flat = self._steady_scores(np.ones(len(self._rows), dtype=np.bool_))
+
+    def take(self, wanted: int) -> list[int]:
+        taken: list[int] = []
+        heap = self._heap()
+        rows = self._rows.tolist()
+        while heap and len(taken) < wanted:
+            _, rank, i = heap[0]
+            taken.append(rows[i])
+            self._taken[i] += 1
+            self._left[i] -= 1
+            if self._left[i]:
+                heapq.heapreplace(heap, (-self._score(i), rank, i))
+                continue
+            heapq.heappop(heap)
+            if not self._is_flat and self._others_changed():
+                heap = self._heap()
+        return taken
+
+    def _heap(self) -> list[tuple[int, int, int]]:
+        heap = [(-self._score(i), self._ranks[i], i) for i, left in enumerate(self._left) if left]
+        heapq.heapify(heap)
+        return heap
+
+    def _score(self, i: int) -> int:
+        """Of the next pod on a candidate."""
+        level = self._taken[i]
+        if level < _LEVELS:
+            return int(self._base[i] + self._levels[level][i])
+        further = self._more.setdefault(i, [])
+        if level - _LEVELS >= len(further):
+            already = np.arange(level, 2 * level, dtype=np.int64)
+            further += self._scored(np.full(len(already), self._rows[i]), already).tolist()
+        return int(self._base[i] + further[level - _LEVELS])
+
+    def _first_levels(self) -> Ints:
+        """`[_LEVELS, C]`: the weighted scores that a node's own pods move."""
+        already = np.repeat(np.arange(_LEVELS), len(self._rows))
+        return self._scored(np.tile(self._rows, _LEVELS), already).reshape(_LEVELS, -1)
+
+    def _scored(self, rows: Ints, already: Ints) -> Ints:
+        """`[C]`: for each row, with so many pods of the shape there already."""
+        total: Ints = np.zeros(len(rows), dtype=np.int64)
+        for score, weight in self._moving:
+            score_with: Callable[..., Ints] = score.score_with
+            total += weight * score_with(self._shape, self._cluster, rows, already)
+        return total
+
+    def _steady_scores(self, still: Bools) -> tuple[list[int], bool]:
+        """`[C]`: the weighted scores that depend on who else is a candidate; and whether they are all the same."""
+        total: Ints = np.zeros(len(self._rows), dtype=np.int64)
+        for score, weight in self._steady:
+            total[still] += weight * score.score(self._shape, self._cluster, self._rows[still])
+        return total.tolist(), len(total) == 0 or bool((total[still] == total[still][0]).all())
+
+    def _others_changed(self) -> bool:
+        """A node is full. Scores are relative to the best candidate, so those of the others may be other ones now."""
+        before = self._base
+        still = np.array([left > 0 for left in self._left], dtype=np.bool_)
+        if still.any():
+            self._base, self._is_flat = self._steady_scores(still)
+        return self._base != before
+
+
+def _is_steady(plugin: Any, shape: Shape, cluster: Cluster) -> bool:
+    steady = getattr(plugin, "steady", None)
+    return steady is not None and bool(steady(shape, cluster))
