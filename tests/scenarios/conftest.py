@@ -1,0 +1,15 @@
+"""`world`: the embedded API in virtual time and a real kube-apiserver, in turn; koordpy runs on it already."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.scenarios.world import World, embedded_world, real_world
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.real)])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    # Asked for by name so that the runs on the embedded server do not start the real one.
+    which = embedded_world() if request.param == "embedded" else real_world(request.getfixturevalue("control_plane"))
+    async with which as world:
+        yield world

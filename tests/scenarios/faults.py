@@ -1,0 +1,104 @@
+"""Faults between koordpy and an API server, whichever it is: the embedded API's rules, applied to a transport.
+
+Only koordpy's calls pass here. The transport can also die, as when the process behind it is killed: from then on
+nothing it was asked to send leaves it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from koordpy.embedded.faults import Fault, Rule
+from koordpy.embedded.request import Request
+from koordpy.embedded.request import Response as EmbeddedResponse
+from koordpy.kube.errors import Unavailable
+from koordpy.kube.transport import MaySend, Response, Transport, always
+
+_BINDING = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/binding")
+
+
+class FaultyTransport:
+    """Does what `rules` say, and counts binds."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.rules: list[Rule] = []
+        self.bind_faulted: Callable[[str], None] = lambda _pod: None  # told namespace/name
+        self.writes: list[Request] = []
+        self.binds = 0  # that were sent
+        self.die_after_binds: int | None = None
+        self.died = asyncio.Event()
+
+    def die(self) -> None:
+        self.died.set()
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        content_type: str,
+        timeout_s: float,
+        may_send: MaySend = always,
+    ) -> Response:
+        binding = _BINDING.fullmatch(path) if method == "POST" else None
+        if binding and self.die_after_binds is not None and self.binds >= self.die_after_binds:
+            self.die()
+        await self._perhaps_dead()
+        request = Request.of_target(method, path, {}, body)
+        if method != "GET":
+            self.writes.append(request)
+        rule = self._rule(request)
+        if rule is not None and binding:
+            self.bind_faulted(f"{binding[1]}/{binding[2]}")
+        if rule is not None and rule.fault in (Fault.STATUS, Fault.DROP):
+            return _error(rule, path)
+        if rule is not None and rule.fault is Fault.DELAY:
+            await asyncio.sleep(rule.seconds)
+        self.binds += bool(binding)
+        answer = await self._inner.send(
+            method, path, body, content_type=content_type, timeout_s=timeout_s, may_send=may_send
+        )
+        await self._perhaps_dead()
+        return _error(rule, path) if rule is not None and rule.fault is Fault.ANSWER_LOST else answer
+
+    @asynccontextmanager
+    async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        await self._perhaps_dead()
+        rule = self._rule(Request.of_target("GET", path, {}, b""))
+        if rule is not None and rule.fault in (Fault.STATUS, Fault.DROP):
+            raise Unavailable(f"GET {path}: injected fault")
+        async with self._inner.stream(path) as chunks:
+            cut_after = rule.after_chunks if rule is not None and rule.fault is Fault.WATCH_CUT else None
+            yield _chunks(chunks, cut_after)
+
+    def _rule(self, request: Request) -> Rule | None:
+        rule = next((rule for rule in self.rules if rule.matches(request)), None)
+        if rule is not None:
+            rule.hits += 1
+        return rule
+
+    async def _perhaps_dead(self) -> None:
+        if self.died.is_set():
+            await asyncio.Event().wait()  # whoever asked is cancelled soon
+
+
+def _error(rule: Rule, path: str) -> Response:
+    if rule.fault is Fault.DROP or not rule.status:
+        raise Unavailable(f"{path}: injected fault, the connection broke")
+    error: EmbeddedResponse = rule.error()
+    assert isinstance(error.body, bytes)
+    return Response(error.status, error.body, error.headers.get("Retry-After"))
+
+
+async def _chunks(chunks: AsyncIterator[bytes], cut_after: int | None) -> AsyncIterator[bytes]:
+    number = 0
+    async for chunk in chunks:
+        if number == cut_after:
+            raise Unavailable("injected fault: the watch was cut")
+        number += 1
+        yield chunk

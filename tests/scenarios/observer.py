@@ -1,0 +1,129 @@
+"""Watches every story from outside, only through the API, and speaks up when something happens that never may.
+
+No gang is left bound in part, no node holds more than it has, no pod is bound twice, and nothing is deleted that the
+story did not delete. It knows the scheduler only by what that writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from koordpy.api.quantity import milli_units, units
+from tests.scenarios.mirror import GROUPS, NODES, PODS, Mirror
+from tests.scenarios.objects import is_finished, node_of
+from tests.scenarios.reading import Gang, job_of, read_gangs
+
+Json = dict[str, Any]
+
+
+class Violation(AssertionError):
+    """An invariant was broken."""
+
+
+class Observer:
+    """Listens to a mirror. `check()` raises what it has seen so far."""
+
+    def __init__(self, mirror: Mirror, clock: Callable[[], float], settle_s: float) -> None:
+        self._mirror, self._clock, self._settle_s = mirror, clock, settle_s
+        self._seen: list[str] = []
+        self._nodes: dict[str, str] = {}  # UID of a pod -> its node
+        self._satisfied: set[str] = set()
+        self._partial: dict[str, float] = {}  # gang -> since when only a part of it is bound
+        self.may_go: set[str] = set()  # UIDs of pods that the story deletes
+        self.may_be_full: set[str] = set()  # nodes that the story made smaller than what is on them
+        self.excused: set[str] = set()  # namespace/name of pods whose bind the story made fail, or made itself
+        self.scheduler_runs = False
+        mirror.listeners.append(self._hear)
+
+    def check(self) -> None:
+        for gang, since in self._partial.items():
+            if self._clock() - since > self._settle_s:
+                self._seen.append(self._describe(gang))
+        if self._seen:
+            raise Violation("; ".join(dict.fromkeys(self._seen)))
+
+    def at_rest(self) -> bool:
+        """No gang is bound in part at this moment."""
+        return not self._partial
+
+    def scheduler_started(self) -> None:
+        """What it finds half done it has to finish from now on; while it is away nobody can be blamed."""
+        self.scheduler_runs = True
+        self._look_at_gangs()
+
+    def scheduler_stopped(self) -> None:
+        self.scheduler_runs = False
+        self._partial.clear()
+
+    def _hear(self, kind: str, pod: Json) -> None:
+        meta, node = pod["metadata"], node_of(pod)
+        uid, name = meta["uid"], f"{meta['namespace']}/{meta['name']}"
+        before = self._nodes.get(uid, "")
+        if before and node != before:
+            self._seen.append(f"{name} was on {before} and is on {node or 'no node'} now")
+        if node:
+            self._nodes[uid] = node
+        if (kind == "DELETED" or "deletionTimestamp" in meta) and uid not in self.may_go:
+            self._seen.append(f"{name} was deleted, and not by the story")
+        self._seen += self._overcommitted()
+        self._look_at_gangs()
+
+    # --- nodes ---
+
+    def _overcommitted(self) -> Iterator[str]:
+        used: dict[str, dict[str, int]] = {}
+        for pod in self._mirror.all(PODS):
+            if node_of(pod) and not is_finished(pod):
+                amounts = used.setdefault(node_of(pod), {})
+                for resource, amount in _asked(pod).items():
+                    amounts[resource] = amounts.get(resource, 0) + amount
+        for node in self._mirror.all(NODES):
+            name = node["metadata"]["name"]
+            has = {resource: _amount(resource, text) for resource, text in node["status"]["allocatable"].items()}
+            for resource, amount in used.get(name, {}).items():
+                if amount > has.get(resource, 0) and name not in self.may_be_full:
+                    yield f"node {name} has {resource} {has.get(resource, 0)}, and its pods ask for {amount}"
+
+    # --- gangs ---
+
+    def _look_at_gangs(self) -> None:
+        pod_groups = [group for path in GROUPS.values() for group in self._mirror.all(path)]
+        gangs = read_gangs(self._mirror.all(PODS), pod_groups)
+        self._satisfied &= gangs.keys()  # one that is gone and made again is another one
+        self._satisfied |= {gang.name for gang in gangs.values() if self._is_satisfied(gang)}
+        partial = {name for name, gang in gangs.items() if self._is_partial(gang, gangs)} if self.scheduler_runs else ()
+        now = self._clock()
+        self._partial = {name: self._partial.get(name, now) for name in partial}
+
+    def _is_satisfied(self, gang: Gang) -> bool:
+        return gang.minimum is not None and self._started(gang) >= gang.minimum
+
+    def _is_partial(self, gang: Gang, gangs: dict[str, Gang]) -> bool:
+        """Some of it is bound, and it or a gang that it starts together with never had its minimum."""
+        if gang.name in self._satisfied and not gang.partners:
+            return False
+        return any(map(node_of, gang.members)) and not job_of(gang.name, gangs) <= self._satisfied
+
+    def _started(self, gang: Gang) -> int:
+        return sum(1 for pod in gang.members if node_of(pod) or self._is_excused(pod))
+
+    def _is_excused(self, pod: Json) -> bool:
+        return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" in self.excused
+
+    def _describe(self, name: str) -> str:
+        pods = read_gangs(self._mirror.all(PODS), []).get(name)
+        told = {pod["metadata"]["name"]: node_of(pod) for pod in pods.members} if pods else {}
+        return f"gang {name} stays bound in part: {told}"
+
+
+def _asked(pod: Json) -> dict[str, int]:
+    total = {"pods": 1}
+    for container in pod["spec"]["containers"]:
+        for resource, text in (container.get("resources", {}).get("requests") or {}).items():
+            total[resource] = total.get(resource, 0) + _amount(resource, text)
+    return total
+
+
+def _amount(resource: str, text: str) -> int:
+    return milli_units(text) if resource == "cpu" else units(text)

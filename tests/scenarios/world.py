@@ -1,0 +1,151 @@
+"""The two worlds in which each story is told: the embedded API in virtual time, and a real kube-apiserver.
+
+In both, koordpy is the whole process in the test's own loop, on a connection of its own that stories can break.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import looptime
+
+from koordpy import process
+from koordpy.config import LeaderElection, Serving, Settings
+from koordpy.embedded.server import EmbeddedCluster
+from koordpy.embedded.transport import DirectTransport
+from koordpy.kube.credentials import load_credentials
+from koordpy.kube.transport import HttpTransport, Transport
+from tests.configs import reading
+from tests.controlplane.fixtures import corner
+from tests.controlplane.process import free_ports
+from tests.controlplane.server import ControlPlane
+from tests.controlplane.sweep import cluster_scoped, sweep
+from tests.scenarios import clock
+from tests.scenarios.api import Api
+from tests.scenarios.asking import Ask, Captured, over_the_network
+from tests.scenarios.cluster import ClusterVerbs
+from tests.scenarios.crds import install_crds
+from tests.scenarios.expecting import ExpectingVerbs
+from tests.scenarios.faults import FaultyTransport
+from tests.scenarios.mirror import EVENTS, GROUPS, NODES, PODS, Mirror
+from tests.scenarios.observer import Observer
+from tests.scenarios.operating import OperatingVerbs
+from tests.scenarios.pods import PodVerbs
+from tests.scenarios.scheduler import Instance, traceable_tasks
+
+_CONNECTIONS = 32
+
+
+class World(ClusterVerbs, PodVerbs, OperatingVerbs, ExpectingVerbs):
+    """A cluster with koordpy on it, and everything that a story can do with it and expect of it."""
+
+    other_namespace: str
+    http: Ask  # what the scheduler's own HTTP server answers: status, and the decoded JSON
+
+
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """How long things may take, in the seconds of a world."""
+
+    wait_s: float  # until something expected counts as missing
+    quiet_s: float  # long enough to see that nothing happens
+    settle_s: float  # that a gang may be seen bound in part
+
+
+VIRTUAL = Pace(wait_s=60.0, quiet_s=30.0, settle_s=45.0)
+REAL = Pace(wait_s=15.0, quiet_s=0.7, settle_s=8.0)
+
+
+@contextlib.asynccontextmanager
+async def embedded_world() -> AsyncIterator[World]:
+    captured = Captured()
+    with looptime.enabled(strict=True), clock.virtual_clocks(), mock.patch.object(process, "serve", captured.serve):
+        async with EmbeddedCluster(kubelets=False, clock=clock.wall) as cluster:
+            transport = DirectTransport(cluster.handle)
+            for name in ("scenario", "scenario-2"):
+                await cluster.create("/api/v1/namespaces", {"metadata": {"name": name}})
+            async with _world(transport, transport, "scenario", VIRTUAL, Serving("127.0.0.1", 0)) as world:
+                world.http = captured.ask
+                yield world
+
+
+@contextlib.asynccontextmanager
+async def real_world(control_plane: ControlPlane) -> AsyncIterator[World]:
+    async with corner(control_plane) as own, _second_namespace(control_plane, own.namespace, own.client):
+        with _kubeconfig(control_plane) as path:
+            credentials = await load_credentials(path)
+        (port,) = free_ports(1)
+        async with (
+            HttpTransport(credentials, _CONNECTIONS) as ours,
+            HttpTransport(credentials, _CONNECTIONS) as koordpys,
+            _world(ours, koordpys, own.namespace, REAL, Serving("127.0.0.1", port)) as world,
+        ):
+            world.http = over_the_network(port)
+            yield world
+
+
+@contextlib.asynccontextmanager
+async def _world(
+    ours: Transport, koordpys: Transport, namespace: str, pace: Pace, serving: Serving
+) -> AsyncIterator[World]:
+    server = Api(ours)
+    await install_crds(server)
+    mirror = Mirror(server, {namespace, f"{namespace}-2"})
+    observer = Observer(mirror, asyncio.get_running_loop().time, pace.settle_s)
+
+    def new_instance(coscheduling: dict[str, Any]) -> Instance:
+        return Instance(FaultyTransport(koordpys), _settings(coscheduling, serving))
+
+    async with mirror.running(PODS, NODES, EVENTS, *GROUPS.values()):
+        world = World(
+            server,
+            mirror,
+            observer,
+            namespace=namespace,
+            new_instance=new_instance,
+            wait_s=pace.wait_s,
+            quiet_s=pace.quiet_s,
+        )
+        world.other_namespace = f"{namespace}-2"
+        with traceable_tasks():
+            await world.start()
+            try:
+                yield world
+                await world.at_rest()
+            finally:
+                await world.end()
+
+
+def _settings(coscheduling: dict[str, Any], serving: Serving) -> Settings:
+    """Through the configuration file, as users give them."""
+    profiles: list[dict[str, Any]] = [{"schedulerName": "koord-scheduler"}]
+    if coscheduling:
+        profiles[0]["pluginConfig"] = [{"name": "Coscheduling", "args": coscheduling}]
+    with tempfile.TemporaryDirectory() as folder:
+        settings, _ = reading(Path(folder), profiles=profiles)
+    return dataclasses.replace(settings, leader_election=LeaderElection(enabled=False), serving=serving)
+
+
+@contextlib.contextmanager
+def _kubeconfig(control_plane: ControlPlane) -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield str(control_plane.kubeconfig(Path(folder) / "kubeconfig"))
+
+
+@contextlib.asynccontextmanager
+async def _second_namespace(control_plane: ControlPlane, first: str, client: Any) -> AsyncIterator[None]:
+    """For groups that span two; swept like the first."""
+    name = f"{first}-2"
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    (await client.create("namespaces", body)).ok()
+    try:
+        yield
+    finally:
+        await sweep(control_plane.etcd_url, name, await cluster_scoped(control_plane.etcd_url))
