@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from koordpy.embedded.faults import Fault, Rule
 from koordpy.embedded.request import Request
@@ -29,6 +29,9 @@ class FaultyTransport:
         self.bind_faulted: Callable[[str], None] = lambda _pod: None  # told namespace/name
         self.writes: list[Request] = []
         self.binds = 0  # that were sent
+        self._unanswered = 0
+        self._all_answered = asyncio.Event()
+        self._all_answered.set()
         self.die_after_binds: int | None = None
         self.died = asyncio.Event()
 
@@ -47,6 +50,7 @@ class FaultyTransport:
     ) -> Response:
         binding = _BINDING.fullmatch(path) if method == "POST" else None
         if binding and self.die_after_binds is not None and self.binds >= self.die_after_binds:
+            await self._all_answered.wait()
             self.die()
         await self._perhaps_dead()
         request = Request.of_target(method, path, {}, body)
@@ -60,9 +64,10 @@ class FaultyTransport:
         if rule is not None and rule.fault is Fault.DELAY:
             await asyncio.sleep(rule.seconds)
         self.binds += bool(binding)
-        answer = await self._inner.send(
-            method, path, body, content_type=content_type, timeout_s=timeout_s, may_send=may_send
-        )
+        with self._bind_under_way() if binding else nullcontext():
+            answer = await self._inner.send(
+                method, path, body, content_type=content_type, timeout_s=timeout_s, may_send=may_send
+            )
         await self._perhaps_dead()
         return _error(rule, path) if rule is not None and rule.fault is Fault.ANSWER_LOST else answer
 
@@ -81,6 +86,17 @@ class FaultyTransport:
         if rule is not None:
             rule.hits += 1
         return rule
+
+    @contextmanager
+    def _bind_under_way(self) -> Iterator[None]:
+        self._unanswered += 1
+        self._all_answered.clear()
+        try:
+            yield
+        finally:
+            self._unanswered -= 1
+            if not self._unanswered:
+                self._all_answered.set()
 
     async def _perhaps_dead(self) -> None:
         if self.died.is_set():
