@@ -15,7 +15,7 @@ MODULES = sorted((ROOT / "koordpy").rglob("*.py"))
 # Lowest first. A module imports from its own room and from layers below; rooms of one layer do not know each other.
 # `process` stands above `serve`: it starts the HTTP server, and `serve` is handed what it shows.
 LAYERS = (
-    {"__version__"},
+    {"__version__", "crds"},
     {"api"},
     {"cluster"},
     {"plan"},

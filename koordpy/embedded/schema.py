@@ -92,8 +92,9 @@ def _errors(value: Any, schema: Obj, path: str) -> list[FieldError]:
     if value is None:
         return [] if schema.get("nullable") else [_type_error(path, schema.get("type", "object"), "null")]
     if schema.get("x-kubernetes-int-or-string"):
-        ok = isinstance(value, int | str) and not isinstance(value, bool)
-        return [] if ok else [_type_error(path, "integer,string", _type_of(value))]
+        if not isinstance(value, int | str) or isinstance(value, bool):
+            return [_type_error(path, "integer,string", _type_of(value))]
+        return _string_errors(value, schema, path) if isinstance(value, str) else []
     expected = schema.get("type")
     if expected and not _is_of(value, expected):
         return [_type_error(path, expected, _type_of(value))]
