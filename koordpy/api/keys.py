@@ -18,6 +18,7 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"  # on a claim: provision it
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"  # on a claim: the volume controller has finished with it
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"  # on a volume: may be unbound again with its claim
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"  # on a CSINode: in-tree plugins, by commas
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION = "failure-domain.beta.kubernetes.io/region"
 

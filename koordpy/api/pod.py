@@ -55,6 +55,27 @@ class EBSDisk(Struct, frozen=True):
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
+class AzureDisk(Struct, frozen=True):
+    disk_uri: str = msgspec.field(name="diskURI", default="")
+    kind: str = ""
+
+
+class CloudVolume(Struct, frozen=True):
+    """Of OpenStack's Cinder, or of Portworx."""
+
+    volume_id: str = msgspec.field(name="volumeID", default="")
+
+
+class InTreeDisks(Struct, frozen=True):
+    """Where a pod or a persistent volume names a disk of a driver that once was part of Kubernetes."""
+
+    gce_persistent_disk: GCEDisk | None = None
+    aws_elastic_block_store: EBSDisk | None = None
+    azure_disk: AzureDisk | None = None
+    cinder: CloudVolume | None = None
+    portworx_volume: CloudVolume | None = None
+
+
 class RBDImage(Struct, frozen=True):
     monitors: tuple[str, ...] = ()
     pool: str = "rbd"
@@ -71,22 +92,21 @@ class ImageSource(Struct, frozen=True):
     reference: str = ""
 
 
-class Volume(Struct, frozen=True):
+class Volume(InTreeDisks, frozen=True):
     """Only the sources that decide where a pod can run."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: Named | None = None  # its claim is called `<pod>-<volume>`
-    gce_persistent_disk: GCEDisk | None = None
-    aws_elastic_block_store: EBSDisk | None = None
     rbd: RBDImage | None = None
     iscsi: ISCSIDisk | None = None
     image: ImageSource | None = None
 
     @property
-    def disk(self) -> GCEDisk | EBSDisk | RBDImage | ISCSIDisk | None:
+    def disk(self) -> GCEDisk | EBSDisk | AzureDisk | CloudVolume | RBDImage | ISCSIDisk | None:
         """A disk that is attached without a claim, as was done before CSI."""
-        return self.gce_persistent_disk or self.aws_elastic_block_store or self.rbd or self.iscsi
+        old = self.gce_persistent_disk or self.aws_elastic_block_store or self.azure_disk or self.cinder
+        return old or self.portworx_volume or self.rbd or self.iscsi
 
 
 class SchedulingGate(Struct, frozen=True):

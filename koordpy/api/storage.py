@@ -6,7 +6,7 @@ import msgspec
 
 from koordpy.api.affinity import NodeSelector
 from koordpy.api.meta import LabelSelector, ObjectMeta, Struct
-from koordpy.api.pod import Resources
+from koordpy.api.pod import InTreeDisks, Resources
 
 
 class ClaimSpec(Struct, frozen=True):
@@ -44,7 +44,7 @@ class CSISource(Struct, frozen=True):
     volume_handle: str = ""
 
 
-class VolumeSpec(Struct, frozen=True):
+class VolumeSpec(InTreeDisks, frozen=True):
     capacity: dict[str, str | int] = {}
     access_modes: tuple[str, ...] = ()
     claim_ref: ClaimReference | None = None

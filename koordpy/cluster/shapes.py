@@ -90,6 +90,7 @@ class ShapeTable:
         self._resources = resources
         self._shapes: weakref.WeakValueDictionary[bytes, Shape] = weakref.WeakValueDictionary()
         self._by_source: weakref.WeakValueDictionary[bytes, Shape] = weakref.WeakValueDictionary()
+        self.with_disks: weakref.WeakSet[Shape] = weakref.WeakSet()  # attached without a claim
         self._pack = msgspec.msgpack.Encoder(order="deterministic").encode
         self.selected_keys: set[str] = set()  # label keys that some selector asks for
 
@@ -112,6 +113,8 @@ class ShapeTable:
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._shapes[key] = Shape(traits, self._resources)
+            if traits.disks:
+                self.with_disks.add(shape)
         return shape
 
     def selected_labels(self, labels: dict[str, str]) -> tuple[tuple[str, str], ...]:

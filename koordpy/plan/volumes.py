@@ -21,7 +21,8 @@ from koordpy.cluster.picture import Cluster
 from koordpy.cluster.selectors import compile_selector, is_empty
 from koordpy.cluster.shapes import ClaimUse, Shape
 from koordpy.cluster.storage import VolumeChoice
-from koordpy.plan.node_terms import term_mask
+from koordpy.plan.in_tree_disks import has_migrated, translated_affinity
+from koordpy.plan.node_terms import selector_mask, term_mask
 
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
@@ -141,12 +142,24 @@ def _check_bound(claim: PersistentVolumeClaim, cluster: Cluster, result: PodVolu
 
 
 def reachable(volume: PersistentVolume, cluster: Cluster) -> Bools:
-    """`[N]`: nodes that the volume's node affinity accepts."""
+    """`[N]`: nodes that the volume's node affinity accepts, in the words of the driver that each node has for it."""
+    mask = _accepted(volume, cluster)
+    translated = translated_affinity(volume)
+    if translated is not None:
+        plugin, selector = translated
+        by_driver, names = selector_mask(selector, cluster.nodes), cluster.nodes.names
+        for row in np.flatnonzero((by_driver != mask) & cluster.nodes.live).tolist():
+            if has_migrated(cluster.storage.csi_nodes.get(names[row]), plugin):
+                mask[row] = by_driver[row]
+    return mask
+
+
+def _accepted(volume: PersistentVolume, cluster: Cluster) -> Bools:
+    """`[N]`: nodes that the volume's node affinity accepts as it stands."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return np.ones(cluster.nodes.capacity, dtype=np.bool_)
-    masks = [term_mask(term, cluster.nodes) for term in affinity.required.node_selector_terms]
-    return np.logical_or.reduce(masks) if masks else np.zeros(cluster.nodes.capacity, dtype=np.bool_)
+    return selector_mask(affinity.required, cluster.nodes)
 
 
 def _check_selected(claim: PersistentVolumeClaim, cluster: Cluster, result: PodVolumes) -> None:
@@ -187,10 +200,10 @@ class _Whereabouts:
         self._rows: dict[str, defaultdict[str, list[int]]] = {}  # label key -> value -> rows
 
     def of(self, volume: PersistentVolume) -> Ints:
-        """Nodes that reach it."""
+        """Nodes that reach it. kube-scheduler translates nothing for volumes that are not bound yet."""
         affinity = volume.spec.node_affinity
         if affinity is None or affinity.required is None or len(affinity.required.node_selector_terms) != 1:
-            return np.flatnonzero(reachable(volume, self._cluster))
+            return np.flatnonzero(_accepted(volume, self._cluster))
         return self.selected_by(affinity.required.node_selector_terms[0])
 
     def selected_by(self, term: NodeSelectorTerm) -> Ints:

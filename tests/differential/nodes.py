@@ -9,6 +9,7 @@ Json = dict[str, Any]
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
+EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 TAINTS = [("dedicated", "gpu"), ("dedicated", "batch"), ("spot", ""), ("node.kubernetes.io/disk-pressure", "")]
 EFFECTS = ["NoSchedule", "PreferNoSchedule", "PreferNoSchedule", "NoExecute"]
 IMAGES = {
@@ -31,6 +32,8 @@ def node(name: str, rng: Random, features: Features) -> Json:
     if {"images", "image-volumes"} & features:
         status["images"] = _images(rng)
     labels = _labels(name, rng)
+    if "bound-claims" in features and rng.random() < 0.7:
+        labels[EBS_ZONE] = rng.choice(["a", "b", "c"])
     return {
         "apiVersion": "v1",
         "kind": "Node",

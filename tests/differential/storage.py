@@ -16,6 +16,8 @@ Json = dict[str, Any]
 NAMESPACE = "diff-c"  # of all claims
 NODE_NAMES = [f"n{i}" for i in range(12)]
 DRIVER, MEASURED = "csi.test", "measured.csi.test"
+HEIRS = ["ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com", "cinder.csi.openstack.org"]  # of old drivers
+MIGRATED = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs,kubernetes.io/cinder"}
 CLASSES: dict[str, Json] = {
     "diff-immediate": {"provisioner": DRIVER, "volumeBindingMode": "Immediate"},
     "diff-waiting": {"provisioner": DRIVER, "volumeBindingMode": "WaitForFirstConsumer"},
@@ -48,8 +50,9 @@ def storage_world() -> list[tuple[str, Json]]:
         objects.append((f"{group}/csistoragecapacities", body))
     # Some nodes take one volume, some a few, some do not say; and the last ones have said nothing of any driver.
     for number, name in enumerate(NODE_NAMES[:9]):
-        drivers = [_driver_on(name, each, limit=[1, 2, 3, None][number % 4]) for each in (DRIVER, MEASURED)]
-        objects.append((f"{group}/csinodes", _object("CSINode", name) | {"spec": {"drivers": drivers}}))
+        drivers = [_driver_on(name, each, limit=[1, 2, 3, None][number % 4]) for each in (DRIVER, MEASURED, *HEIRS)]
+        node = _object("CSINode", name, annotations=MIGRATED if number % 2 else {})
+        objects.append((f"{group}/csinodes", node | {"spec": {"drivers": drivers}}))
     return objects
 
 
@@ -149,12 +152,20 @@ def _volume(name: str, rng: Random, storage_class: str) -> Json:
         "capacity": {"storage": rng.choice(["1Gi", "2Gi", "4Gi", "8Gi"])},
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": storage_class,
-        "csi": {"driver": DRIVER, "volumeHandle": name},
+        **_source(name),
     }
     if rng.random() < 0.5:
         terms = [{"matchExpressions": [_reach(rng)]} for _ in range(rng.choice([1, 1, 2]))]
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "labels": labels}, "spec": spec}
+
+
+def _source(name: str) -> Json:
+    """A volume of a CSI driver, or of one of its predecessors."""
+    rng = Random(f"source of {name}")
+    if rng.random() < 0.6:
+        return {"csi": {"driver": DRIVER, "volumeHandle": name}}
+    return rng.choice([_ebs(name), _ebs(f"aws://a/vol-{name}"), _azure(name), _cinder(name)])
 
 
 def _reach(rng: Random) -> Json:
@@ -167,8 +178,10 @@ def _disk(rng: Random) -> Json:
     name = rng.choice(["one", "two"])
     return rng.choice(
         [
+            _azure(name),
+            _cinder(name),
             {"gcePersistentDisk": {"pdName": name, "readOnly": read_only}},
-            {"awsElasticBlockStore": {"volumeID": name, "readOnly": read_only}},
+            _ebs(name, readOnly=read_only),
             {"rbd": {"monitors": [rng.choice(["m1", "m2"]), "m3"], "image": name, "readOnly": read_only}},
             {
                 "iscsi": {
@@ -180,3 +193,15 @@ def _disk(rng: Random) -> Json:
             },
         ]
     )
+
+
+def _ebs(name: str, **more: Any) -> Json:
+    return {"awsElasticBlockStore": {"volumeID": name, **more}}
+
+
+def _azure(name: str) -> Json:
+    return {"azureDisk": {"diskName": name, "diskURI": f"/subscriptions/s/disks/{name}", "kind": "Managed"}}
+
+
+def _cinder(name: str) -> Json:
+    return {"cinder": {"volumeID": name}}

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.api.storage import PersistentVolumeClaim
+from koordpy.api.storage import CSISource, PersistentVolumeClaim
 from koordpy.cluster.arrays import Bools
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
+from koordpy.plan.in_tree_disks import as_csi, driver_of
 from koordpy.plan.volumes import claims_of
 
 _REASON = Reason(
@@ -24,13 +25,17 @@ Attached = dict[str, set[str]]  # driver -> volumes
 
 
 class NodeVolumeLimits:
-    """Volumes of pods on the node, volumes attached to it for other reasons, and the new ones, each counted once."""
+    """Volumes of pods on the node, volumes attached to it for other reasons, and the new ones, each counted once.
+
+    Disks of in-tree plugins count for the drivers that have taken these over.
+    """
 
     name = "NodeVolumeLimits"
     static = False
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
         new = _volumes(claims_of(shape, cluster), cluster) if shape.traits.claims else {}
+        _add(new, map(as_csi, shape.traits.disks))
         limits = _limits(cluster, new)
         if not limits:
             return None
@@ -72,11 +77,14 @@ def _attached(cluster: Cluster, rows: Iterable[int]) -> dict[int, Attached]:
             for driver, volumes in _volumes([claim], cluster).items():
                 for row in wanted & users.keys():
                     attached[row].setdefault(driver, set()).update(volumes)
+    for shape in cluster.shapes.with_disks:
+        for row in wanted & shape.on_nodes.keys():
+            _add(attached[row], map(as_csi, shape.traits.disks))
     for attachment in cluster.storage.attachments.values():
         at = cluster.nodes.row_of(attachment.spec.node_name)
         volume = cluster.storage.volumes.get(attachment.spec.source.persistent_volume_name)
-        if at in wanted and at is not None and volume is not None and volume.spec.csi is not None:
-            attached[at].setdefault(volume.spec.csi.driver, set()).add(volume.spec.csi.volume_handle)
+        if at in wanted and at is not None and volume is not None:
+            _add(attached[at], [volume.spec.csi])
     return attached
 
 
@@ -86,8 +94,14 @@ def _volumes(claims: Iterable[PersistentVolumeClaim], cluster: Cluster) -> Attac
     for claim in claims:
         volume = cluster.storage.volumes.get(claim.spec.volume_name)
         storage_class = cluster.storage.classes.get(cluster.storage.class_of(claim))
-        if volume is not None and volume.spec.csi is not None:
-            found.setdefault(volume.spec.csi.driver, set()).add(volume.spec.csi.volume_handle)
-        elif volume is None and storage_class is not None:
-            found.setdefault(storage_class.provisioner, set()).add(f"to be made for {claim.metadata.key}")
+        if volume is not None:
+            _add(found, [volume.spec.csi or as_csi(volume.spec, volume.metadata.labels)])
+        elif storage_class is not None:
+            _add(found, [CSISource(driver_of(storage_class.provisioner), f"to be made for {claim.metadata.key}")])
     return found
+
+
+def _add(attached: Attached, sources: Iterable[CSISource | None]) -> None:
+    for source in sources:
+        if source is not None:
+            attached.setdefault(source.driver, set()).add(source.volume_handle)
