@@ -6,7 +6,9 @@ Where they come from (a file, flags) is not this module's business; see `koordpy
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
+from koordpy.cluster.gangspec import GangDefaults
 from koordpy.kube.lease import Timing
 from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import default_profile
@@ -33,6 +35,14 @@ class Serving:
 
 
 @dataclass(frozen=True)
+class GangSettings:
+    """How gangs that accumulate are treated."""
+
+    on_timeout: Literal["Abandon", "Retry"] = "Abandon"  # a gang that waited in vain is left alone, as documented
+    max_gap_percent: int = 100  # a NonStrict gang that misses more of its minimum than this keeps nothing
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that can be set."""
 
@@ -42,5 +52,7 @@ class Settings:
     first_backoff_s: float = 1.0  # kube-scheduler's
     most_backoff_s: float = 10.0  # kube-scheduler's
     bind_width: int = 32  # binds in flight; on a server without latency more buys nothing, and etcd writes one by one
+    gang_defaults: GangDefaults = field(default_factory=GangDefaults)
+    gangs: GangSettings = GangSettings()
     volume_bind_timeout_s: float = 600.0  # kube-scheduler's; a provisioner can take minutes
     kubeconfig: str | None = None

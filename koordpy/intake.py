@@ -6,7 +6,7 @@ a job that is woken sees what woke it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
@@ -17,12 +17,14 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.meta import LabelSelector, ObjectMeta
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
+from koordpy.api.podgroup import PodGroup
 from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.cluster.changes import Change, Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.storage import NO_VOLUMES
-from koordpy.queue import Group, JobQueue
+from koordpy.jobs import Jobs
+from koordpy.queue import JobQueue, Wants
 
 log = structlog.get_logger()
 
@@ -59,16 +61,14 @@ class NodeIntake:
 class PodIntake:
     """Pods into records; ours that are pending, into the queue."""
 
-    def __init__(
-        self, cluster: Cluster, queue: JobQueue, schedulers: Collection[str], on_gone: Callable[[str], None]
-    ) -> None:
-        self._cluster, self._queue, self._schedulers, self._on_gone = cluster, queue, schedulers, on_gone
+    def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs, on_gone: Callable[[str], None]) -> None:
+        self._cluster, self._queue, self._jobs, self._on_gone = cluster, queue, jobs, on_gone
 
     def upsert(self, pod: Pod) -> None:
         if pod.is_finished:
-            self.remove(pod.metadata.key, pod.metadata.uid)
+            self._ended(pod.metadata.uid, self._cluster.finish_pod(pod))
             return
-        with reshaping(self._cluster, self.requeue_all):
+        with reshaping(self._cluster, self._jobs.refresh_all):
             record, happened = self._cluster.upsert_pod(pod)
         if record.bound and any(record.volumes):
             # Its claims were bound before it was, so the API server's word replaces ours. A promise kept for the life
@@ -79,31 +79,39 @@ class PodIntake:
             happened = happened.together_with(self._cluster.forget(record.uid))
         if record.defect:
             self._complain(record)
-        self._enqueue(record)
+        self._jobs.pod_changed(record)
+        self._jobs.take_note()
         wake(self._cluster, self._queue, happened)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
         _, happened = self._cluster.remove_pod(uid)
-        self._queue.remove(uid)
+        self._cluster.gangs.finished_gone(uid)
+        self._ended(uid, happened)
+
+    def _ended(self, uid: str, happened: Happened) -> None:
+        self._jobs.pod_gone(uid)
+        self._jobs.take_note()
         self._on_gone(uid)
         wake(self._cluster, self._queue, happened)
-
-    def requeue_all(self) -> None:
-        """Every pending pod of ours gets its place, as at the beginning of leadership."""
-        for record in self._cluster.pods.values():
-            self._enqueue(record)
-
-    def _enqueue(self, record: PodRecord) -> None:
-        if record.scheduler in self._schedulers and record.schedulable:
-            self._queue.add(
-                record.uid, group_of(record), name=record.key, priority=record.priority, created=record.created
-            )
-        else:
-            self._queue.remove(record.uid)
 
     def _complain(self, record: PodRecord) -> None:
         metrics.MALFORMED.labels("Pod").inc()
         log.warning("malformed_object", kind="Pod", object=record.key, problem=record.defect)
+
+
+class PodGroupIntake:
+    """PodGroups of one API group into gangs."""
+
+    def __init__(self, api_group: str, cluster: Cluster, jobs: Jobs) -> None:
+        self._api_group, self._cluster, self._jobs = api_group, cluster, jobs
+
+    def upsert(self, pod_group: PodGroup) -> None:
+        self._cluster.gangs.set_pod_group(self._api_group, pod_group.metadata.key, pod_group)
+        self._jobs.take_note()
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
+        self._cluster.gangs.set_pod_group(self._api_group, key, None)
+        self._jobs.take_note()
 
 
 class NamespaceIntake:
@@ -192,9 +200,12 @@ def wake(cluster: Cluster, queue: JobQueue, happened: Happened) -> None:
     if happened.change:
         found = (cluster.nodes.row_of(name) for name in (happened.node, happened.other_node))
         rows = [row for row in found if row is not None]
-        queue.wake(happened.change, lambda shape: any(cluster.nodes.has_room(row, shape) for row in rows))
+        queue.wake(happened.change, lambda wants: _has_room(cluster, rows, wants))
 
 
-def group_of(record: PodRecord) -> Group:
-    """The jobs that get the same answer as this pod."""
-    return Group(record.shape, record.scheduler, record.uid if record.nominated_node else "")
+def _has_room(cluster: Cluster, rows: list[int], wants: Wants) -> bool:
+    """One of these nodes has a slot for some of the job, and all nodes together have slots for the rest."""
+    nodes = cluster.nodes
+    if not any(nodes.has_room(row, shape) for shape, _ in wants for row in rows):
+        return False
+    return all(count == 1 or nodes.slots(shape) >= count for shape, count in wants)

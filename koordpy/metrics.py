@@ -38,6 +38,15 @@ INCOMING_PODS = Gauge(
 )
 CACHE_SIZE = Gauge("scheduler_cache_size", "What the picture holds.", ["type"])
 
+GANG_WAITING = Gauge("koordpy_gang_waiting", "Groups of gangs that wait at Permit, holding room.")
+GANG_ATTEMPTS = Counter("koordpy_gang_attempts", "Attempts to schedule a group of gangs, by result.", ["result"])
+GANG_TIMEOUTS = Counter("koordpy_gang_timeouts", "Groups of gangs whose wait time ended.")
+GANG_SECONDS = Histogram(
+    "koordpy_gang_scheduling_duration_seconds",
+    "Time from a group's first appearance in the queue to its last bind.",
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200),
+)
+
 BIND_SECONDS = Histogram("koordpy_bind_duration_seconds", "Time of one bind request, retries included.", buckets=_FAST)
 WRITES = Counter("koordpy_api_writes", "Writes to the API server, by kind and result.", ["kind", "result"])
 MALFORMED = Counter("koordpy_malformed_objects", "Objects with a field that could not be read, by kind.", ["kind"])

@@ -18,6 +18,7 @@ import structlog
 from koordpy import __version__, metrics
 from koordpy.cluster.picture import Cluster
 from koordpy.config import Settings
+from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
 from koordpy.kube.credentials import load_credentials
 from koordpy.kube.errors import ApiError, Transient
@@ -79,22 +80,26 @@ class Process:
         self.cluster.nodes.counts_all_resources = all(p.counts_all_resources for p in settings.profiles)
         self.queue = JobQueue(first_backoff_s=settings.first_backoff_s, most_backoff_s=settings.most_backoff_s)
         profiles = {profile.scheduler_name: profile for profile in settings.profiles}
+        jobs = Jobs(self.cluster, self.queue, profiles.keys())
+        self.cluster.gangs.defaults = settings.gang_defaults
         reporter = Reporter(writing, self.cluster, identity)
         volumes = VolumeBinder(writing, self.cluster, settings.volume_bind_timeout_s)
         self.scheduler = Scheduler(
             writing,
             self.cluster,
             self.queue,
+            jobs,
             profiles=profiles,
             reporter=reporter,
             volumes=volumes,
             bind_width=settings.bind_width,
+            gangs=settings.gangs,
         )
         self._watches = Watches(
             client,
             self.cluster,
             self.queue,
-            schedulers=profiles.keys(),
+            jobs,
             on_pod_gone=reporter.forget,
             on_storage_changed=volumes.storage_changed,
         )
@@ -126,7 +131,6 @@ class Process:
         gc.collect()
         gc.freeze()  # the picture stays; no later collection needs to look at it
         self.scheduler.start_over()
-        self._watches.pod_intake.requeue_all()
         log.info(
             "scheduling",
             nodes=len(self.cluster.nodes),
@@ -144,6 +148,7 @@ class Process:
             metrics.UNSCHEDULABLE_PODS.labels(plugin).set(number)
         for (state, event), number in self.queue.entered.items():
             metrics.INCOMING_PODS.labels(state.value, event).set(number)
+        metrics.GANG_WAITING.set(len(self.scheduler.room))
         metrics.PENDING_PODS.labels("gated").set(sum(1 for p in self.cluster.pods.values() if p.gated))
         metrics.CACHE_SIZE.labels("nodes").set(len(self.cluster.nodes))
         metrics.CACHE_SIZE.labels("pods").set(len(self.cluster.pods))

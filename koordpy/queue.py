@@ -4,9 +4,9 @@ A job is *active* (to be tried now), *backing off* (after an error; tried again 
 refused, and asleep until something happens that its refusal named as a cure. Nothing is polled. Plain synchronous code
 with injected clocks; the scheduler's loop does the waiting.
 
-Parked jobs sleep in groups that get the same answer (one shape, one profile), and one **scout** is woken per group: if
-the scout is placed, the next one of its group is woken; if it is refused, all others would be too, and they sleep on.
-So 10,000 pods waiting for a slot cost one attempt per freed slot and not 10,000.
+Parked jobs that are alike (one shape, one profile; or gangs with the same demands) get the same answer, and one
+**scout** is woken for all of them: if it is placed, the next one is woken; if it is refused, all others would be too,
+and they sleep on. So 10,000 pods waiting for a slot cost one attempt per freed slot and not 10,000.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import heapq
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -34,12 +34,18 @@ class State(Enum):
     GONE = "gone"
 
 
-class Group(NamedTuple):
-    """Jobs that get the same answer, so that one can be the scout for all of them."""
+Wants = tuple[tuple[Shape, int], ...]  # shapes, and how many slots of each are needed at least
 
-    shape: Shape | None
+# A gang that is not complete is told why, but not upon each of its thousand members that arrive one after another.
+_SAY_WHY_AFTER_S = 0.5
+
+
+class Alike(NamedTuple):
+    """What jobs agree in that get the same answer, so that one can be the scout for all of them."""
+
+    wants: Wants  # none: nothing that happens on a node can cure it
     scheduler: str  # other profiles have other filters
-    promised: str  # the job's own key if it was promised a node: it may go where others of its shape may not
+    apart: Hashable = ""  # whatever else makes the answer another one, such as a node promised to the job
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +55,7 @@ class Ticket:
     key: str
     name: str  # namespace/name, the last tie-break
     priority: int
-    group: Group
+    alike: Alike
     since: float  # creation, or the last failure: one big job that never fits must not stay at the head for ever
     first_seen: float
     state: State = State.ACTIVE
@@ -59,11 +65,19 @@ class Ticket:
     number: int = 0  # of its newest heap entry; older entries are void
     parked_at: float = 0.0
     refused_by: frozenset[str] = frozenset()  # names of filters
+    pods: int = 1
+    urgent: bool = False  # before everything else, once: it was half-started when we began
+    yielded: bool = False  # it has let another job go first
     rescued: bool = False  # woken by the periodic flush and by nothing else: a wake-up was missed
 
     def entry(self, first: float, number: int) -> _Entry:
         self.number = number
         return (first, self.since, self.name, number, self)
+
+    @property
+    def rank(self) -> float:
+        """Lowest first."""
+        return float("-inf") if self.urgent else -self.priority
 
 
 _Entry = tuple[float, float, str, int, Ticket]
@@ -71,7 +85,7 @@ _Entry = tuple[float, float, str, int, Ticket]
 
 @dataclass(slots=True)
 class _Sleepers:
-    """Parked jobs of one group, best first, and what would cure them: the newest refusal knows best."""
+    """Parked jobs that are alike, best first, and what would cure them: the newest refusal knows best."""
 
     cures: Change = Change.NONE
     heap: list[_Entry] = field(default_factory=list)
@@ -93,35 +107,66 @@ class JobQueue:
         self._tickets: dict[str, Ticket] = {}
         self._active: list[_Entry] = []
         self._backoff: list[_Entry] = []
-        self._parked: dict[Group, _Sleepers] = {}
+        self._parked: dict[Alike, _Sleepers] = {}
         self._numbers = itertools.count(1)
         self.on_ready: Callable[[], None] = lambda: None  # called when there may be something to pop
         self.entered: Counter[tuple[State, str]] = Counter()  # how often jobs entered a state, and why
 
     def counts(self) -> dict[State, int]:
-        """How many tickets are in each state."""
+        """How many pods are in each state."""
         counts = dict.fromkeys(State, 0)
         for ticket in self._tickets.values():
-            counts[ticket.state] += 1
+            counts[ticket.state] += ticket.pods
         return counts
 
     def parked_by_plugin(self) -> Counter[str]:
-        """How many jobs sleep because of each filter."""
-        parked = (ticket for ticket in self._tickets.values() if ticket.state is State.PARKED)
-        return Counter(plugin for ticket in parked for plugin in ticket.refused_by)
+        """How many pods sleep because of each filter."""
+        counts: Counter[str] = Counter()
+        for ticket in self._tickets.values():
+            if ticket.state is State.PARKED:
+                counts.update(dict.fromkeys(ticket.refused_by, ticket.pods))
+        return counts
 
     # --- arrivals and departures ---
 
-    def add(self, key: str, group: Group, *, name: str, priority: int, created: float) -> None:
-        """A job to be scheduled. For one already here, only a change of what is asked for makes it active again."""
+    def add(self, key: str, alike: Alike, *, name: str, priority: int, created: float) -> None:
+        """A pod to be scheduled. For one already here, only a change of what is asked for makes it active again."""
         known = self._tickets.get(key)
-        if known is not None and known.group == group and known.priority == priority:
+        if known is not None and known.alike == alike and known.priority == priority:
             return
         if known is not None:
             self.remove(key)
         first_seen = known.first_seen if known is not None else self._clock()
-        ticket = self._tickets[key] = Ticket(key, name, priority, group, since=created, first_seen=first_seen)
+        ticket = self._tickets[key] = Ticket(key, name, priority, alike, since=created, first_seen=first_seen)
         self._activate(ticket, "PodUpdate" if known is not None else "PodAdd")
+
+    def renew(self, key: str, *, priority: int, created: float, pods: int, ready: bool) -> None:
+        """Gangs that appeared or changed: to be tried now if they are ready, else soon, so that they are told why."""
+        ticket = self._tickets.get(key)
+        if ticket is None:
+            nobody = Alike((), "", key)  # what it is like is known when it was tried
+            ticket = Ticket(key, key, priority, nobody, since=created, first_seen=self._clock(), state=State.GONE)
+            self._tickets[key] = ticket
+        self._unpark(ticket)
+        ticket.priority, ticket.pods = priority, pods
+        if ready:
+            self._activate(ticket, "GangChange")
+        elif ticket.state not in (State.ACTIVE, State.BACKOFF):
+            self._back_off(ticket, "GangChange", until=max(ticket.ready_at, self._clock() + _SAY_WHY_AFTER_S))
+
+    def back_off(self, key: str) -> None:
+        """Not now, whatever made it active."""
+        ticket = self._tickets.get(key)
+        if ticket is not None:
+            self._unpark(ticket)
+            self.retry(ticket)
+
+    def hurry(self, key: str) -> None:
+        """Try this one before everything else, once."""
+        ticket = self._tickets.get(key)
+        if ticket is not None and ticket.state is State.ACTIVE:
+            ticket.urgent = True
+            self._push(self._active, ticket, ticket.rank)
 
     def remove(self, key: str) -> None:
         """The job is gone, placed by somebody else, or not to be scheduled any more."""
@@ -131,7 +176,7 @@ class JobQueue:
         self._unpark(ticket)
         was_active, ticket.state = ticket.state is State.ACTIVE, State.GONE
         if was_active:
-            self._wake_scout(ticket.group)  # it may have been the scout for room that is still free
+            self._wake_scout(ticket.alike)  # it may have been the scout for room that is still free
 
     # --- attempts ---
 
@@ -144,43 +189,56 @@ class JobQueue:
         return ticket
 
     def done(self, ticket: Ticket) -> None:
-        """It was placed. Another of its group may fit as well."""
+        """It was placed. Another one like it may fit as well."""
         if self._tickets.get(ticket.key) is ticket:
             del self._tickets[ticket.key]
         ticket.state = State.GONE
-        self._wake_scout(ticket.group)
+        self._wake_scout(ticket.alike)
 
-    def park(self, ticket: Ticket, cures: Change, refused_by: frozenset[str] = frozenset()) -> None:
-        """It was refused: sleep until one of the cures happens."""
+    def park(
+        self, ticket: Ticket, cures: Change, refused_by: frozenset[str] = frozenset(), alike: Alike | None = None
+    ) -> None:
+        """It was refused: sleep until one of the cures happens; `alike` is what the job turned out to be."""
         if self._failed(ticket):
+            ticket.alike = alike or ticket.alike
             ticket.refused_by = refused_by
             ticket.state, ticket.parked_at, ticket.rescued = State.PARKED, self._clock(), False
-            sleepers = self._parked.setdefault(ticket.group, _Sleepers())
+            sleepers = self._parked.setdefault(ticket.alike, _Sleepers())
             sleepers.cures = cures
             sleepers.number += 1
-            self._push(sleepers.heap, ticket, -ticket.priority)
+            self._push(sleepers.heap, ticket, ticket.rank)
             self.entered[State.PARKED, "ScheduleAttemptFailure"] += 1
 
-    def retry(self, ticket: Ticket, group: Group | None = None) -> None:
-        """Something went wrong that time may heal, such as a bind that failed; `group` is what the job is by now."""
-        if self._tickets.setdefault(ticket.key, ticket) is ticket and group is not None:
-            ticket.group = group
+    def retry(self, ticket: Ticket, alike: Alike | None = None) -> None:
+        """Something went wrong that time may heal, such as a bind that failed; `alike` is what the job is by now."""
+        if self._tickets.setdefault(ticket.key, ticket) is ticket and alike is not None:
+            ticket.alike = alike
         if self._failed(ticket):
             self._back_off(ticket, "ScheduleAttemptFailure")
 
+    def let_pass(self, ticket: Ticket, other: str) -> None:
+        """Another job is to go first, once; this one follows it."""
+        first = self._tickets.get(other)
+        if first is not None:
+            self._unpark(first)
+            self._activate(first, "LetPass")
+        ticket.yielded = True
+        ticket.since = self._wall()
+        self._activate(ticket, "LetPass")
+
     # --- wake-ups ---
 
-    def wake(self, change: Change, has_room: Callable[[Shape], bool]) -> None:
-        """Something happened: wake a scout of each group that it could cure.
+    def wake(self, change: Change, has_room: Callable[[Wants], bool]) -> None:
+        """Something happened: wake a scout of the jobs that it could cure.
 
-        What happened on one node can cure only there, so it is news only if that node has room for the shape.
+        What happened on one node can cure only there, so it is news only if that node has room for some of the job.
         """
-        for group, sleepers in list(self._parked.items()):
+        for alike, sleepers in list(self._parked.items()):
             cure = sleepers.cures & change
-            if group.shape is None or not cure:
+            if not alike.wants or not cure:
                 continue
-            if cure & ~ON_ONE_NODE or has_room(group.shape):
-                self._wake_scout(group, is_news=True)
+            if cure & ~ON_ONE_NODE or has_room(alike.wants):
+                self._wake_scout(alike, is_news=True)
             else:
                 # What was wrong with the node is cured, and now it lacks room: from here on, room is a cure too.
                 sleepers.cures |= Change.NODE_GREW | Change.ROOM_FREED
@@ -193,14 +251,14 @@ class JobQueue:
                 self._activate(ticket, "LeadershipBegan")
 
     def flush(self, older_than_s: float) -> None:
-        """Wake a scout of each group that has slept for very long. Progress must not depend on it; see `rescued`."""
+        """Wake a scout of those that have slept for very long. Progress must not depend on it; see `rescued`."""
         now = self._clock()
-        for group, sleepers in list(self._parked.items()):
+        for alike, sleepers in list(self._parked.items()):
             while sleepers.heap and not _valid(sleepers.heap[0], State.PARKED):
                 heapq.heappop(sleepers.heap)
             if sleepers.heap and now - sleepers.heap[0][-1].parked_at > older_than_s:
                 sleepers.heap[0][-1].rescued = True
-                self._wake_scout(group)
+                self._wake_scout(alike)
 
     def seconds_to_next(self) -> float | None:
         """Until the next back-off ends; None when nothing is backing off."""
@@ -210,14 +268,14 @@ class JobQueue:
 
     # --- bookkeeping ---
 
-    def _wake_scout(self, group: Group, *, is_news: bool = False) -> None:
-        """Wake the first of a group that may be woken now; those before it are tried when their back-off ends.
+    def _wake_scout(self, alike: Alike, *, is_news: bool = False) -> None:
+        """Wake the first of those alike that may be woken now; those before it are tried when their back-off ends.
 
         News cuts a back-off short at once the first time, and after that no sooner than the shortest back-off after the
-        last refusal: news can be a false hope, and hopes can come by the hundred. A wake-up because another of the
-        group was just placed is free: it ends with the first refusal.
+        last refusal: news can be a false hope, and hopes can come by the hundred. A wake-up because another one like it
+        was just placed is free: it ends with the first refusal.
         """
-        sleepers = self._parked.get(group)
+        sleepers = self._parked.get(alike)
         while sleepers is not None and (ticket := _pop(sleepers.heap, State.PARKED)) is not None:
             self._unpark(ticket)
             now = self._clock()
@@ -240,12 +298,13 @@ class JobQueue:
             ticket.ready_at = now + delay
             ticket.early_wake_used = False
         ticket.since = self._wall()
+        ticket.urgent = ticket.yielded = False
         return True
 
     def _activate(self, ticket: Ticket, why: str) -> None:
         ticket.state = State.ACTIVE
         self.entered[State.ACTIVE, why] += 1
-        self._push(self._active, ticket, -ticket.priority)
+        self._push(self._active, ticket, ticket.rank)
         self.on_ready()
 
     def _back_off(self, ticket: Ticket, why: str, until: float | None = None) -> None:
@@ -261,12 +320,13 @@ class JobQueue:
         heapq.heappush(heap, ticket.entry(first, next(self._numbers)))
 
     def _unpark(self, ticket: Ticket) -> None:
-        """It leaves its group, if it sleeps in one; a group of nobody is forgotten."""
-        sleepers = self._parked.get(ticket.group)
+        """It sleeps no more, if it did; where nobody sleeps, nothing is kept."""
+        sleepers = self._parked.get(ticket.alike)
         if ticket.state is State.PARKED and sleepers is not None:
+            ticket.state = State.GONE
             sleepers.number -= 1
             if not sleepers.number:
-                del self._parked[ticket.group]
+                del self._parked[ticket.alike]
 
     def _promote_due(self) -> None:
         now = self._clock()

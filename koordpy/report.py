@@ -15,19 +15,25 @@ from typing import Literal
 import structlog
 
 from koordpy import metrics
+from koordpy.api.gangs import describe
+from koordpy.api.keys import GANG_TIMEOUT
+from koordpy.cluster.gangs import Gang
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, NotFound
 from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.lane import Lane
-from koordpy.kube.writes import PodRef, Unscheduled, say_unscheduled
+from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, say_unscheduled
 from koordpy.plan.answer import Refusal
 
 _LANE_WIDTH = 8
 _CONFLICT_PAUSES_S = (0.02, 0.1, 0.5, 2.0)
 _SAY_AGAIN_FIRST_S = 2.0
 _SAY_AGAIN_MOST_S = 60.0
+_MOST_COMPLAINTS = 10_000  # remembered, so as not to be made twice
+
+_Kind = Literal["Normal", "Warning"]
 
 log = structlog.get_logger()
 
@@ -39,6 +45,8 @@ class Reporter:
         self._client, self._cluster, self._wall = client, cluster, wall
         self._events = EventRecorder(client, instance)
         self._said: dict[str, str] = {}  # UID -> the message that was last put into the lane
+        self._gang_said: dict[str, str] = {}  # gang -> the same, for its PodGroup
+        self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
         self.lane = Lane(_LANE_WIDTH)
 
     def scheduled(self, pod: PodRecord, node: str) -> None:
@@ -60,10 +68,70 @@ class Reporter:
         """The pod is gone."""
         self._said.pop(uid, None)
 
+    # --- gangs ---
+
+    def gang_refused(self, gang: Gang, refusal: Refusal) -> None:
+        """Its members have been told; whoever looks at the PodGroup is told too."""
+        if gang.pod_group is not None and self._gang_said.get(gang.id) != refusal.message:
+            self._gang_said[gang.id] = refusal.message
+            self.gang_event(gang, "Warning", "FailedScheduling", refusal.message)
+
+    def gang_scheduled(self, gang: Gang, pods: int, nodes: int) -> None:
+        """All binds of a release are through."""
+        self._gang_said.pop(gang.id, None)
+        if gang.pod_group is not None:
+            self.gang_event(gang, "Normal", "Scheduled", f"gang {gang.id}: {pods} members bound to {nodes} nodes")
+
+    def gang_event(self, gang: Gang, kind: _Kind, reason: str, text: str) -> None:
+        """On its PodGroup, or on its oldest member where there is none."""
+        oldest = min(gang.all_live(), key=lambda member: (member.created, member.name), default=None)
+        about = _pod_group_ref(gang) or (ref(oldest).as_object if oldest is not None else None)
+        if about is not None:
+            scheduler = oldest.scheduler if oldest is not None else "koordpy"
+            self.lane.put(partial(self._record, Note(about, kind, reason, "Scheduling", text, scheduler)))
+
+    def complain(self, gang: Gang) -> None:
+        """Values of its configuration that cannot be used: one warning each, to whoever wrote them."""
+        used = gang.spec.used_instead()
+        for text in gang.spec.warnings:
+            if self._is_new_complaint(gang, text):
+                self.gang_event(gang, "Warning", "InvalidGangSpec", text)
+        for wishes, member in gang.voices():
+            for complaint in wishes.complaints:
+                text = describe(complaint, used)
+                if self._is_new_complaint(gang, text):
+                    self._event(member, "Warning", "InvalidGangSpec", "Scheduling", text)
+
+    def abandon(self, pod: PodRecord) -> None:
+        """Its gang timed out: the pod is left alone until its owner takes the annotation away."""
+        self.lane.put(partial(self._annotate, ref(pod), {GANG_TIMEOUT: "true"}))
+
+    def _is_new_complaint(self, gang: Gang, text: str) -> bool:
+        if (gang.id, text) in self._complained:
+            return False
+        self._complained[gang.id, text] = None
+        if len(self._complained) > _MOST_COMPLAINTS:
+            del self._complained[next(iter(self._complained))]
+        return True
+
+    async def _annotate(self, pod: PodRef, annotations: dict[str, str], after_s: float = _SAY_AGAIN_FIRST_S) -> None:
+        try:
+            await annotate(self._client, pod, annotations)
+        except (NotFound, Conflict, NotLeading):
+            return  # gone, or another pod by now, or no longer ours to say
+        except ApiError as error:
+            self._lost("annotation", f"{pod.namespace}/{pod.name}", error)
+            again = partial(self._annotate, pod, annotations, min(2 * after_s, _SAY_AGAIN_MOST_S))
+            asyncio.get_running_loop().call_later(after_s, self.lane.put, again)
+            return
+        metrics.WRITES.labels("annotation", "ok").inc()
+
     def start_over(self) -> None:
         """Leadership was lost and won again: what was not sent is not certain to have been said."""
         self.lane.clear()
         self._said.clear()
+        self._gang_said.clear()
+        self._complained.clear()
 
     async def _set_condition(self, uid: str, refusal: Refusal, after_s: float = _SAY_AGAIN_FIRST_S) -> None:
         """Skipped when the pod is placed by now or a newer message follows; repeated when the pod changed meanwhile."""
@@ -79,7 +147,7 @@ class Reporter:
             except (NotFound, NotLeading):
                 return
             except ApiError as error:
-                self._lost("condition", pod, error)
+                self._lost("condition", pod.key, error)
                 break
             else:
                 metrics.WRITES.labels("condition", "ok").inc()
@@ -91,25 +159,33 @@ class Reporter:
         again = partial(self._set_condition, uid, refusal, min(2 * after_s, _SAY_AGAIN_MOST_S))
         asyncio.get_running_loop().call_later(after_s, self.lane.put, again)
 
-    def _event(self, pod: PodRecord, kind: Literal["Normal", "Warning"], reason: str, action: str, text: str) -> None:
-        note = Note(ref(pod), kind, reason, action, text, controller=pod.scheduler)
-        self.lane.put(partial(self._record, pod, note))
+    def _event(self, pod: PodRecord, kind: _Kind, reason: str, action: str, text: str) -> None:
+        note = Note(ref(pod).as_object, kind, reason, action, text, controller=pod.scheduler)
+        self.lane.put(partial(self._record, note))
 
-    async def _record(self, pod: PodRecord, note: Note) -> None:
+    async def _record(self, note: Note) -> None:
         try:
             await self._events.record(note, self._wall())
         except (NotFound, NotLeading):
             return  # the namespace is gone, or it is no longer ours to say
         except ApiError as error:
-            self._lost("event", pod, error)
+            self._lost("event", f"{note.about.namespace}/{note.about.name}", error)
             return
         metrics.WRITES.labels("event", "ok").inc()
 
-    def _lost(self, what: str, pod: PodRecord, error: ApiError) -> None:
+    def _lost(self, what: str, about: str, error: ApiError) -> None:
         metrics.WRITES.labels(what, "failed").inc()
-        log.warning("report_failed", what=what, pod=pod.key, problem=str(error))
+        log.warning("report_failed", what=what, about=about, problem=str(error))
 
 
 def ref(pod: PodRecord) -> PodRef:
     """The pod, as writes name it."""
     return PodRef(pod.namespace, pod.name, pod.uid)
+
+
+def _pod_group_ref(gang: Gang) -> ObjectRef | None:
+    pod_group = gang.pod_group
+    if pod_group is None:
+        return None
+    meta = pod_group.metadata
+    return ObjectRef(gang.api_version, "PodGroup", meta.namespace, meta.name, meta.uid)

@@ -1,42 +1,44 @@
-"""The story, top to bottom: next job, plan, reserve, permit, bind, report.
+"""The story, top to bottom: next job, prefilter, plan, postfilter, reserve, permit, bind, report.
 
-Planning is synchronous and sees one moment of the picture; binding is asynchronous and happens meanwhile. Whatever
-happens to a bind, the watch decides in the end what is true; here we only make sure that nothing stays assumed for a
-bind that did not happen, and that nothing is bound that was not planned.
+Planning is synchronous and sees one moment of the picture; binding is asynchronous and happens meanwhile, in
+`binding.py`. A job is bound as a whole or not at all; what a gang that may accumulate has got so far waits in the
+waiting room, and is bound by nobody before the rest is there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 
 import structlog
 
 from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
+from koordpy.binding import Binder
 from koordpy.cluster.changes import Change
+from koordpy.cluster.gangs import Gang
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
-from koordpy.intake import group_of, wake
-from koordpy.kube.client import Client, NotLeading
-from koordpy.kube.errors import ApiError
-from koordpy.kube.lane import Call, Lane
-from koordpy.kube.writes import BindOutcome, bind
+from koordpy.config import GangSettings
+from koordpy.intake import wake
+from koordpy.jobs import Jobs, alike_of
+from koordpy.kube.client import Client
 from koordpy.plan.answer import Placement, Plan, Refusal
+from koordpy.plan.gang_rules import not_ready
+from koordpy.plan.gangs import plan_gangs
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profile import Profile
+from koordpy.plan.progress import Waiter, could_complete, first_in_line, who_must_let_go
 from koordpy.queue import JobQueue, Ticket
-from koordpy.report import Reporter, ref
-from koordpy.volumebinder import VolumeBinder, VolumesNotBound
+from koordpy.report import Reporter
+from koordpy.volumebinder import VolumeBinder
+from koordpy.waitingroom import Stay, WaitingRoom
 
 # How long planning may keep the loop to itself before watches and binds get a turn.
 _SLICE_S = 0.005
-# Pods that wait for their volumes, which can take minutes, have a lane of their own: no other bind waits for them.
-_VOLUME_WIDTH = 256
 # A pod's default grace period is 30 s, and the lease must be released within it.
 _FINISH_S = 5.0
 # kube-scheduler's figures.
@@ -54,25 +56,35 @@ class Scheduler:
         client: Client,
         cluster: Cluster,
         queue: JobQueue,
+        jobs: Jobs,
         *,
         profiles: Mapping[str, Profile],
         reporter: Reporter,
         volumes: VolumeBinder,
         bind_width: int,
+        gangs: GangSettings | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._client, self._cluster, self._queue = client, cluster, queue
+        self._cluster, self._queue, self._jobs = cluster, queue, jobs
         self._profiles, self._reporter = profiles, reporter
-        self._binds = Lane(bind_width)
-        self._volumes = volumes
-        self._volume_binds = Lane(_VOLUME_WIDTH)
+        self._gangs = gangs or GangSettings()
+        self.binder = Binder(
+            client,
+            cluster,
+            jobs,
+            reporter=reporter,
+            volumes=volumes,
+            width=bind_width,
+            on_freed=lambda happened: wake(cluster, queue, happened),
+        )
+        self.room = WaitingRoom(cluster, clock)
         self._ready = asyncio.Event()
         queue.on_ready = self._ready.set
 
     async def run(self) -> None:
         """Schedule until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._binds.run())
-            group.create_task(self._volume_binds.run())
+            group.create_task(self.binder.run())
             group.create_task(self._reporter.lane.run())
             group.create_task(self._flush_forever())
             try:
@@ -85,20 +97,24 @@ class Scheduler:
         """Stopping: let what is under way arrive, and what was decided be told. Without the lease nothing is sent."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_FINISH_S):
-                await self._binds.drained()
+                await self.binder.drained()
                 await self._reporter.lane.drained()
 
     def start_over(self) -> None:
         """Before leading again: no assumption and no half-sent bind of an earlier term survives."""
-        self._binds.clear()
-        self._volume_binds.clear()
+        self.binder.clear()
         self._reporter.start_over()
+        self.room.clear()
         self._cluster.forget_all()
         self._queue.wake_all()
+        self._jobs.refresh_all()
+        self._jobs.finish_half_bound()
 
     async def _schedule_forever(self) -> None:
         slice_end = time.monotonic() + _SLICE_S
         while True:
+            for stay in self.room.overdue():
+                self._time_out(stay)
             ticket = self._queue.pop()
             if ticket is None:
                 await self._rest()
@@ -115,10 +131,11 @@ class Scheduler:
             self._queue.flush(_FLUSH_OLDER_THAN_S)
 
     async def _rest(self) -> None:
-        """Nothing to do: sleep until a job is ready or a back-off ends. An idle scheduler uses no CPU."""
+        """Nothing to do: sleep until a job is ready or some time is up. An idle scheduler uses no CPU."""
         self._ready.clear()
+        times = (self._queue.seconds_to_next(), self.room.seconds_to_next())
         try:
-            async with asyncio.timeout(self._queue.seconds_to_next()):
+            async with asyncio.timeout(min((each for each in times if each is not None), default=None)):
                 await self._ready.wait()
         except TimeoutError:
             pass
@@ -132,111 +149,186 @@ class Scheduler:
         except Exception:
             log.exception("planning_failed", job=ticket.name, hint="please report this; tried again after a back-off")
             self._queue.retry(ticket)
-            record = self._cluster.pods.get(ticket.key)
-            if record is not None:
+            problem = "planning failed because of a mistake in the scheduler or one of its plugins; its log says more"
+            for record in self._pods_of(ticket):
                 metrics.ATTEMPTS.labels("error", record.scheduler).inc()
-                problem = (
-                    "planning failed because of a mistake in the scheduler or one of its plugins; its log says more"
-                )
                 self._reporter.refused(record, Refusal(problem, Change.NONE, record.uid, reason=SCHEDULER_ERROR))
 
     def schedule_one(self, ticket: Ticket) -> None:
         """One job, from the head of the queue to its binds under way, or back to sleep with a reason."""
-        job = self._prefilter(ticket)
+        job = self._jobs.job_of(ticket)
         if job is None:
             self._queue.done(ticket)
             return
-        profile = self._profiles[job.members[0].scheduler]
         started = time.perf_counter()
-        answer = plan(job, self._cluster, profile)
+        answer = self._prefilter(job, ticket) or self._postfilter(job, self._plan(job))
         metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
         if isinstance(answer, Refusal):
+            self._let_go(job.key)
             self._refuse(job, ticket, answer)
+        elif answer.missing is not None:
+            self._accumulate(job, ticket, answer)
+        elif answer.left_over is not None and not answer.placements and not self.room.get(job.key):
+            self._refuse(job, ticket, answer.left_over)
+        elif self._spoils_another(job, ticket, answer):
+            return
         else:
-            self._reserve(answer)
-            self._queue.done(ticket)
-            if ticket.rescued:
-                metrics.RESCUES.inc()
-            self._permit(answer, ticket)
-        result = "unschedulable" if isinstance(answer, Refusal) else "scheduled"
-        metrics.ATTEMPTS.labels(result, profile.scheduler_name).inc(len(job.members))
-        seconds = time.perf_counter() - started
-        metrics.ATTEMPT_SECONDS.labels(result, profile.scheduler_name).observe(seconds)
+            self._start(ticket, answer)
+        self._measure(job, answer, time.perf_counter() - started)
 
-    def _prefilter(self, ticket: Ticket) -> Job | None:
-        """The job behind a ticket, if there is still something to schedule."""
-        record = self._cluster.pods.get(ticket.key)
-        if record is None or not record.schedulable:
+    def _prefilter(self, job: Job, ticket: Ticket) -> Refusal | None:
+        """Gangs are attempted only when all of their group have come together."""
+        if not job.demands:
             return None
-        return Job(ticket.key, (record,))
+        for gang in self._gangs_of(job):
+            self._reporter.complain(gang)
+        return not_ready(self._jobs.group_of(ticket), self._cluster, job.members[0].uid if job.members else "")
+
+    def _plan(self, job: Job) -> Plan | Refusal:
+        if job.demands:
+            return plan_gangs(job, self._cluster, self._profiles)
+        return plan(job, self._cluster, self._profiles[job.members[0].scheduler])
+
+    def _postfilter(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
+        """Not everything fits: those of lower priority that merely wait for others let go, if that helps."""
+        if isinstance(answer, Plan) and answer.missing is None:
+            return answer
+        waiters = [w for w in self._waiters(job.key) if w.priority < job.priority]
+        if not waiters:
+            return answer
+        leaving = who_must_let_go(waiters, answer, self._cluster, lambda: self._plan(job))
+        for waiter in leaving:
+            log.info("let_go", gang=waiter.key, members=len(waiter.members), for_job=job.key)
+            self._let_go(waiter.key)
+        return self._plan(job) if leaving else answer
+
+    def _start(self, ticket: Ticket, answer: Plan) -> None:
+        """The whole job is placed: reserve it, and permit it together with those that waited for this moment."""
+        group = self._jobs.group_of(ticket)
+        self._reserve(answer.placements)
+        waiting = [Placement(pod.uid, pod.node, pod.volumes) for pod in self.room.leave(ticket.key)]
+        self._queue.done(ticket)
+        if ticket.rescued:
+            metrics.RESCUES.inc()
+        self.binder.release((*waiting, *answer.placements), ticket)
+        if group:
+            self._jobs.refresh(group)  # whoever was left over is tried again by itself
+
+    def _reserve(self, placements: tuple[Placement, ...]) -> None:
+        """Nobody else sees this room as free from here on; but somebody may be waiting to run beside it."""
+        came = False
+        for placement in placements:
+            happened = self._cluster.assume(placement.uid, placement.node, placement.volumes)
+            if happened.change == Change.POD_CAME:
+                came = True  # it is the same news for all of them
+            else:
+                wake(self._cluster, self._queue, happened)
+        if came:
+            wake(self._cluster, self._queue, happened._replace(change=Change.POD_CAME))
 
     def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal) -> None:
-        self._queue.park(ticket, refusal.cures, refusal.plugins)
-        for member in job.members:
+        alike = alike_of(job, self._cluster) if job.demands else None
+        self._queue.park(ticket, refusal.cures, refusal.plugins, alike)
+        for member in (*job.members, *self.room.members(job.key)):
             self._reporter.refused(member, refusal)
+        for gang in self._gangs_of(job):
+            self._reporter.gang_refused(gang, refusal)
         log.debug("refused", job=ticket.name, message=refusal.message)
 
-    def _reserve(self, answer: Plan) -> None:
-        """Nobody else sees this room as free from here on."""
-        for placement in answer.placements:
-            happened = self._cluster.assume(placement.uid, placement.node, placement.volumes)
-            wake(self._cluster, self._queue, happened)  # somebody may be waiting to run beside it
+    # --- gangs that accumulate ---
 
-    def _permit(self, answer: Plan, ticket: Ticket) -> None:
-        """The whole job is placed, so all of it may be bound."""
-        for placement in answer.placements:
-            record = self._cluster.pods[placement.uid]
-            bind_pod = partial(self._bind, record, placement.node, ticket)
-            if any(placement.volumes):
-                self._volume_binds.put(partial(self._bind_volumes, record, placement, ticket, bind_pod))
-            else:
-                self._binds.put(bind_pod)
+    def _accumulate(self, job: Job, ticket: Ticket, answer: Plan) -> None:
+        """Not complete: keep what was placed if that is allowed, and wait for the rest."""
+        assert answer.missing is not None
+        if self._gap_is_too_wide(job, answer):
+            self._let_go(job.key)
+        elif self._may_take(job, answer):
+            self._reserve(answer.placements)
+            wait_s = min(gang.spec.wait_s for gang in self._gangs_of(job))
+            uids = [placement.uid for placement in answer.placements]
+            if uids:
+                self.room.enter(job.key, self._jobs.group_of(ticket), uids, wait_s)
+        self._refuse(self._jobs.job_of(ticket) or job, ticket, answer.missing)
 
-    # --- binding ---
+    def _may_take(self, job: Job, answer: Plan) -> bool:
+        first = first_in_line(self._waiters(job.key), job.priority)
+        return first is None or could_complete(first, self._cluster, self._profiles, beside=answer.placements)
 
-    async def _bind_volumes(self, pod: PodRecord, placement: Placement, ticket: Ticket, then: Call) -> None:
-        """Volumes first: a pod bound before its volumes would be stuck on its node."""
-        try:
-            await self._volumes.bind(placement.volumes, placement.node)
-            if self._cluster.nodes.row_of(placement.node) is None:
-                raise VolumesNotBound(f"node {placement.node} is gone")  # noqa: TRY301
-        except (VolumesNotBound, ApiError) as error:
-            self._bind_failed(pod, ticket, error)
-            return
-        self._binds.put(then)
+    def _spoils_another(self, job: Job, ticket: Ticket, answer: Plan) -> bool:
+        """A gang that waits, and could be completed at this very moment, goes before one that would prevent it."""
+        if not job.demands or not len(self.room) or ticket.yielded:
+            return False
+        first = first_in_line(self._waiters(job.key), job.priority)
+        if first is None or not could_complete(first, self._cluster, self._profiles):
+            return False
+        if could_complete(first, self._cluster, self._profiles, beside=answer.placements):
+            return False
+        self._queue.let_pass(ticket, first.key)
+        return True
 
-    async def _bind(self, pod: PodRecord, node: str, ticket: Ticket) -> None:
-        started = time.perf_counter()
-        try:
-            outcome = await bind(self._client, ref(pod), node)
-        except ApiError as error:
-            self._bind_failed(pod, ticket, error)
-            return
-        metrics.BIND_SECONDS.observe(time.perf_counter() - started)
-        metrics.WRITES.labels("bind", outcome.value).inc()
-        if outcome is BindOutcome.BOUND:
-            self._reporter.scheduled(pod, node)
-            metrics.SLI_SECONDS.observe(time.monotonic() - ticket.first_seen)
-            metrics.POD_ATTEMPTS.observe(ticket.failures + 1)
-        elif outcome is BindOutcome.REFUSED:
-            self._bind_failed(pod, ticket, ApiError("the API server did not take the binding"))
-        else:
-            self._unreserve(pod)  # gone, or bound elsewhere: the watch brings what is true
+    def _gap_is_too_wide(self, job: Job, answer: Plan) -> bool:
+        """A NonStrict gang misses more of its minimum than the configuration allows."""
+        placed = {placement.uid for placement in answer.placements}
+        for demand in job.demands:
+            missing = demand.needed - sum(member.uid in placed for member in demand.members)
+            if missing * 100 > self._gangs.max_gap_percent * demand.minimum:
+                return True
+        return False
 
-    def _bind_failed(self, pod: PodRecord, ticket: Ticket, problem: Exception) -> None:
-        """Only this pod goes back; it is tried again after its back-off, unless the watch shows it bound after all."""
-        self._unreserve(pod)
-        current = self._cluster.pods.get(pod.uid)
-        if current is None or not current.schedulable:
-            return
-        self._queue.retry(ticket, group_of(current))
-        if isinstance(problem, NotLeading):
-            return  # nothing was sent, and it is not ours to say
-        log.warning("bind_failed", pod=pod.key, problem=str(problem))
-        metrics.WRITES.labels("bind", "failed").inc()
-        refusal = Refusal(f"binding failed: {problem}", Change.NONE, pod.uid, reason=SCHEDULER_ERROR)
-        self._reporter.refused(current, refusal)
+    def _waiters(self, but_not: str) -> Iterator[Waiter]:
+        for stay in self.room:
+            members = self.room.members(stay.key)
+            if stay.key == but_not or not members:
+                continue
+            gangs = [gang for each in stay.group if (gang := self._cluster.gangs.get(each)) is not None]
+            minimum = sum(gang.minimum for gang in gangs)
+            have = sum(min(gang.counted, gang.minimum) for gang in gangs)
+            priority = max(*(member.priority for member in members), *(gang.priority for gang in gangs))
+            yield Waiter(stay.key, stay.group, priority, have / max(minimum, 1), tuple(members))
 
-    def _unreserve(self, pod: PodRecord) -> None:
-        happened = self._cluster.forget(pod.uid)
-        wake(self._cluster, self._queue, happened)
+    def _let_go(self, key: str) -> None:
+        """Unreserve: nothing of a job that waited stays assumed."""
+        for pod in self.room.leave(key):
+            wake(self._cluster, self._queue, self._cluster.forget(pod.uid))
+
+    def _time_out(self, stay: Stay) -> None:
+        """The time of a group is up: what it held is free, and it is left alone, or tried again after a back-off."""
+        metrics.GANG_TIMEOUTS.inc()
+        gangs = [gang for each in stay.group if (gang := self._cluster.gangs.get(each)) is not None]
+        have = ", ".join(f"gang {gang.id}: {gang.counted} of {gang.minimum} members" for gang in gangs)
+        self._let_go(stay.key)
+        text = f"timed out after {min((gang.spec.wait_s for gang in gangs), default=0):g}s; {have} fit"
+        for gang in gangs:
+            ending = "" if self._gangs.on_timeout == "Retry" else "; not scheduled again until recreated"
+            self._reporter.gang_event(gang, "Warning", "GangTimedOut", text + ending)
+            if self._gangs.on_timeout == "Abandon":
+                self._abandon(gang, text)
+        log.info("gang_timed_out", gang=stay.key, on_timeout=self._gangs.on_timeout)
+        self._jobs.take_note()
+        self._jobs.refresh(stay.group)
+        self._queue.back_off(stay.key)
+
+    def _abandon(self, gang: Gang, text: str) -> None:
+        advice = "remove the annotation gang.scheduling.koordinator.sh/timeout or recreate the pods to try again"
+        for pod in list(gang.pending.values()):
+            self._cluster.gangs.abandon(pod)
+            self._reporter.abandon(pod)
+            self._reporter.refused(pod, Refusal(f"{text}; {advice}", Change.NONE, pod.uid))
+
+    # --- bookkeeping ---
+
+    def _gangs_of(self, job: Job) -> list[Gang]:
+        return [gang for demand in job.demands if (gang := self._cluster.gangs.get(demand.gang)) is not None]
+
+    def _pods_of(self, ticket: Ticket) -> list[PodRecord]:
+        job = self._jobs.job_of(ticket)
+        return list(job.members) if job is not None else []
+
+    def _measure(self, job: Job, answer: Plan | Refusal, seconds: float) -> None:
+        fits = isinstance(answer, Plan) and answer.missing is None
+        result = "scheduled" if fits else "unschedulable"
+        scheduler = job.members[0].scheduler if job.members else ""
+        metrics.ATTEMPTS.labels(result, scheduler).inc(len(job.members))
+        metrics.ATTEMPT_SECONDS.labels(result, scheduler).observe(seconds)
+        if job.demands:
+            metrics.GANG_ATTEMPTS.labels(result).inc()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
+from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
 from koordpy.api.storage import (
     CSIDriver,
     CSINode,
@@ -20,12 +21,26 @@ from koordpy.api.storage import (
 )
 from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.cluster.picture import Cluster
-from koordpy.intake import NamespaceIntake, NodeIntake, OwnerIntake, PodIntake, ServiceIntake, StorageIntake
+from koordpy.intake import (
+    NamespaceIntake,
+    NodeIntake,
+    OwnerIntake,
+    PodGroupIntake,
+    PodIntake,
+    ServiceIntake,
+    StorageIntake,
+)
+from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
 from koordpy.kube.reflector import Reflector, Resource
 from koordpy.queue import JobQueue
 
-_PODS = Resource("/api/v1/pods", Decoder("Pod", Pod), "status.phase!=Succeeded,status.phase!=Failed")
+# Finished pods too: a member that has succeeded counts for its gang.
+_PODS = Resource("/api/v1/pods", Decoder("Pod", Pod))
+_POD_GROUPS = {
+    group: Resource(f"/apis/{group}/{VERSION}/podgroups", Decoder("PodGroup", PodGroup), optional=True)
+    for group in GROUPS
+}
 _NODES = Resource("/api/v1/nodes", Decoder("Node", Node))
 _NAMESPACES = Resource("/api/v1/namespaces", Decoder("Namespace", Namespace))
 _SERVICES = Resource("/api/v1/services", Decoder("Service", Service))
@@ -52,8 +67,8 @@ class Watches:
         client: Client,
         cluster: Cluster,
         queue: JobQueue,
+        jobs: Jobs,
         *,
-        schedulers: Collection[str],
         on_pod_gone: Callable[[str], None],
         on_storage_changed: Callable[[], None],
     ) -> None:
@@ -61,11 +76,14 @@ class Watches:
             on_pod_gone(uid)
             on_storage_changed()  # whoever waits for the volumes of this pod need not any more
 
-        self.pod_intake = PodIntake(cluster, queue, schedulers, on_gone=gone)
-        self.pods = Reflector(client, _PODS, self.pod_intake)
-        reshaped = self.pod_intake.requeue_all
+        self.pods = Reflector(client, _PODS, PodIntake(cluster, queue, jobs, on_gone=gone))
+        reshaped = jobs.refresh_all
         self.others: tuple[Reflector[Any], ...] = (
             Reflector(client, _NODES, NodeIntake(cluster, queue)),
+            *(
+                Reflector(client, resource, PodGroupIntake(group, cluster, jobs))
+                for group, resource in _POD_GROUPS.items()
+            ),
             Reflector(client, _NAMESPACES, NamespaceIntake(cluster, queue)),
             Reflector(client, _SERVICES, ServiceIntake(cluster, queue, reshaped)),
             Reflector(client, _REPLICATION_CONTROLLERS, OwnerIntake("ReplicationController", cluster, queue, reshaped)),
@@ -87,7 +105,7 @@ class Watches:
 
     def checks(self) -> dict[str, Callable[[], str]]:
         """What is wrong with each watch, for `/readyz`."""
-        return {f"watch-{reflector.name}": _trouble(reflector) for reflector in (self.pods, *self.others)}
+        return {f"watch-{reflector.full_name}": _trouble(reflector) for reflector in (self.pods, *self.others)}
 
 
 def _storage(

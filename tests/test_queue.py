@@ -2,7 +2,7 @@
 
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
-from koordpy.queue import Group, JobQueue, State
+from koordpy.queue import Alike, JobQueue, State
 from tests.builders import pod
 
 FREED = Change.ROOM_FREED
@@ -18,7 +18,7 @@ class Bench:
         self.small, self.large = (cluster.upsert_pod(pod(cpu=cpu))[0].shape for cpu in (1, 2))
 
     def add(self, key, *, priority=0, created=0.0, shape=None):
-        self.queue.add(key, Group(shape or self.small, "", ""), name=key, priority=priority, created=created)
+        self.queue.add(key, Alike(((shape or self.small, 1),), ""), name=key, priority=priority, created=created)
 
     def park(self, key, cures=FREED):
         ticket = self.queue.pop()
@@ -28,7 +28,7 @@ class Bench:
         return ticket
 
     def room_for(self, *shapes, change=FREED):
-        self.queue.wake(change, lambda shape: shape in shapes)
+        self.queue.wake(change, lambda wants: wants[0][0] in shapes)
 
     def order(self):
         keys = []

@@ -24,6 +24,7 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.cluster.picture import Cluster
 from koordpy.intake import NodeIntake, PodIntake
+from koordpy.jobs import Jobs
 from koordpy.kube.reflector import Sink
 from koordpy.queue import JobQueue
 
@@ -65,7 +66,7 @@ def load(nodes: int, pods: int) -> Loaded:
     cluster, queue = Cluster(), JobQueue()
     empty_mb = _rss_mb()
     seconds, _ = _take_in(_nodes(nodes), Decoder("Node", Node), NodeIntake(cluster, queue))
-    intake = PodIntake(cluster, queue, (SCHEDULER,), on_gone=lambda _: None)
+    intake = PodIntake(cluster, queue, Jobs(cluster, queue, (SCHEDULER,)), on_gone=lambda _: None)
     more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), intake)
     if (len(cluster.nodes), len(cluster.pods)) != (nodes, pods):
         raise BenchError(f"the picture has {len(cluster.nodes)} nodes and {len(cluster.pods)} pods")

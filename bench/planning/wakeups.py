@@ -14,6 +14,7 @@ from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, node, node_name, pod, typed_node, typed_pod
 from koordpy.cluster.picture import Cluster
 from koordpy.intake import PodIntake
+from koordpy.jobs import Jobs
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
@@ -32,7 +33,9 @@ class FullCluster:
         self.now = 0.0
         self.cluster = Cluster()
         self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now)
-        self.intake = PodIntake(self.cluster, self.queue, (SCHEDULER,), on_gone=lambda _: None)
+        self.intake = PodIntake(
+            self.cluster, self.queue, Jobs(self.cluster, self.queue, (SCHEDULER,)), on_gone=lambda _: None
+        )
         self._profile = default_profile(SCHEDULER)
         self._running: list[str] = []  # UIDs, one for each node
         for number in range(nodes):

@@ -29,6 +29,5 @@ class PodGroupStatus(Struct, frozen=True):
 
 class PodGroup(Struct, frozen=True):
     metadata: ObjectMeta
-    api_version: str = ""
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 
 from koordpy.api.gangs import SAYS_NOTHING, Wishes
-from koordpy.api.podgroup import GROUPS, PodGroup
+from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
 from koordpy.api.times import seconds_of_instant
 from koordpy.cluster.gangspec import GangDefaults, GangSpec, resolve
 from koordpy.cluster.pods import PodRecord
@@ -48,6 +48,11 @@ class Gang:
     def pod_group(self) -> PodGroup | None:
         """Its PodGroup; Koordinator's, should both API groups have one of the name."""
         return next((self.pod_groups[group] for group in GROUPS if group in self.pod_groups), None)
+
+    @property
+    def api_version(self) -> str:
+        """Of its PodGroup."""
+        return next((f"{group}/{VERSION}" for group in GROUPS if group in self.pod_groups), "")
 
     @property
     def initialised(self) -> bool:
@@ -113,6 +118,11 @@ class Gang:
 
     # --- whose word counts ---
 
+    def voices(self) -> Iterator[tuple[Wishes, PodRecord]]:
+        """The different things that members say, each with one that says it."""
+        for wishes, records in self._voices.items():
+            yield wishes, next(iter(records.values()))
+
     def hear(self, before: PodRecord | None, now: PodRecord | None) -> bool:
         """A member says something, says something else or is gone; says whether the configuration may have changed."""
         known = len(self._voices)
@@ -144,6 +154,7 @@ class GangTable:
     def __init__(self) -> None:
         self._gangs: dict[str, Gang] = {}
         self._finished: dict[str, str] = {}  # UID of a finished member -> its gang
+        self._abandoned: set[str] = set()  # UIDs of members that timed out, until the API server says so
         self._lists: dict[str, GangGroup] = {}  # gang -> others that it starts with, if any
         self._listed_by: defaultdict[str, set[str]] = defaultdict(set)
         self._groups: dict[str, GangGroup] = {}  # what `group_of` has found out
@@ -169,6 +180,10 @@ class GangTable:
             before = None
         if not record.gang:
             return
+        if record.timed_out:
+            self._abandoned.discard(record.uid)
+        else:
+            record.timed_out = record.uid in self._abandoned  # this was said before the API server knew
         gang = self._open(record.gang)
         was, waits = gang.standing_of(record.uid), record.uid in gang.waiting
         if was is not None:
@@ -195,6 +210,7 @@ class GangTable:
         if gang is None or standing is None:
             return
         self._tell(gang)
+        self._abandoned.discard(record.uid)
         gang.leave(record, standing)
         if gang.hear(record, None):
             self._resolve(gang)
@@ -252,6 +268,15 @@ class GangTable:
         if gang is not None and was is not None:
             gang.leave(record, was)
             gang.enter(record, self._standing(gang, record))
+
+    def abandon(self, record: PodRecord) -> None:
+        """Its gang timed out. We say so at once; the API server is about to say it too, and then its word counts."""
+        self._abandoned.add(record.uid)
+        record.timed_out = True
+        self.moved(record)
+        gang = self._gangs.get(record.gang)
+        if gang is not None:
+            self._tell(gang)
 
     # --- who starts with whom ---
 

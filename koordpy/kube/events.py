@@ -11,7 +11,7 @@ from urllib.parse import quote
 from koordpy.api.times import micro_instant_of_seconds
 from koordpy.kube.client import MERGE_PATCH, Client
 from koordpy.kube.errors import AlreadyExists, NotFound
-from koordpy.kube.writes import PodRef
+from koordpy.kube.writes import ObjectRef
 
 _LONGEST_NOTE = 1024  # the API server refuses more
 _SERIES_S = 6 * 60.0  # as client-go: said again within this time, it is the same story
@@ -25,9 +25,9 @@ class _Said(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What is to be said about a pod, by whom."""
+    """What is to be said about an object, by whom."""
 
-    pod: PodRef
+    about: ObjectRef
     kind: Literal["Normal", "Warning"]
     reason: str
     action: str
@@ -53,14 +53,14 @@ class EventRecorder:
                 self._remember(note, _Said(said.name, said.times + 1, now))
                 return
         # A name chosen here makes a retry after a lost answer harmless: the second create finds the first.
-        name = f"{note.pod.name[:230]}.{secrets.token_hex(8)}"
+        name = f"{note.about.name[:230]}.{secrets.token_hex(8)}"
         with suppress(AlreadyExists):
-            await self._client.write("POST", _events(note.pod), self._body(note, name, now))
+            await self._client.write("POST", _events(note.about), self._body(note, name, now))
         self._remember(note, _Said(name, 1, now))
 
     async def _repeat(self, note: Note, said: _Said, now: float) -> None:
         series = {"count": said.times + 1, "lastObservedTime": micro_instant_of_seconds(now)}
-        path = f"{_events(note.pod)}/{quote(said.name)}"
+        path = f"{_events(note.about)}/{quote(said.name)}"
         await self._client.write("PATCH", path, {"series": series}, content_type=MERGE_PATCH)
 
     def _remember(self, note: Note, said: _Said) -> None:
@@ -69,21 +69,21 @@ class EventRecorder:
             self._recent.popitem(last=False)
 
     def _body(self, note: Note, name: str, now: float) -> dict[str, object]:
-        pod = note.pod
+        about = note.about
         text = note.text if len(note.text) <= _LONGEST_NOTE else note.text[: _LONGEST_NOTE - 4] + " ..."
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": pod.namespace},
+            "metadata": {"name": name, "namespace": about.namespace},
             "eventTime": micro_instant_of_seconds(now),
             "reportingController": note.controller,
             "reportingInstance": self._instance,
             "regarding": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": pod.namespace,
-                "name": pod.name,
-                "uid": pod.uid,
+                "apiVersion": about.api_version,
+                "kind": about.kind,
+                "namespace": about.namespace,
+                "name": about.name,
+                "uid": about.uid,
             },
             "type": note.kind,
             "reason": note.reason,
@@ -92,5 +92,5 @@ class EventRecorder:
         }
 
 
-def _events(pod: PodRef) -> str:
-    return f"/apis/events.k8s.io/v1/namespaces/{quote(pod.namespace)}/events"
+def _events(about: ObjectRef) -> str:
+    return f"/apis/events.k8s.io/v1/namespaces/{quote(about.namespace)}/events"

@@ -22,7 +22,7 @@ from koordpy.api.errors import MalformedObject
 from koordpy.api.meta import ObjectMeta
 from koordpy.kube.backoff import Backoff
 from koordpy.kube.client import Client
-from koordpy.kube.errors import ApiError, Forbidden, Gone, Unauthorized, Unavailable, error_of
+from koordpy.kube.errors import ApiError, Forbidden, Gone, NotFound, Unauthorized, Unavailable, error_of
 
 _PAGE = 500
 _WATCH_S = 300  # as client-go: long enough to be cheap, short enough to spread watches over API servers
@@ -31,6 +31,7 @@ _LINES_PER_TURN = 200  # then other tasks get a turn; about 10 ms of pods
 # TCP believes, so the watch is opened anew. It is no failure: a kube-apiserver that has seen no change of a resource
 # since it started sends the first bookmark after two minutes.
 _SILENCE_S = 70.0
+_LOOK_AGAIN_S = 2.0  # for a resource that is not installed; costs one short request
 
 log = structlog.get_logger()
 
@@ -51,10 +52,16 @@ class Resource(Generic[T]):
     path: str  # "/api/v1/pods"
     decode: Decoder[T]
     field_selector: str = ""
+    optional: bool = False  # may not be installed; then there are none of it, and it may be installed later
 
     @property
     def name(self) -> str:
         return self.path.rsplit("/", 1)[1]
+
+    @property
+    def full_name(self) -> str:
+        """The name, with its API group if two groups may have it."""
+        return f"{self.name}.{self.path.split('/')[2]}" if self.optional else self.name
 
     def query(self) -> dict[str, str | int]:
         return {"fieldSelector": self.field_selector} if self.field_selector else {}
@@ -84,8 +91,8 @@ class Reflector(Generic[T]):
         self.trouble = ""  # why the last call failed; empty while all is well
 
     @property
-    def name(self) -> str:
-        return self._resource.name
+    def full_name(self) -> str:
+        return self._resource.full_name
 
     async def run(self) -> None:
         """For ever."""
@@ -99,10 +106,27 @@ class Reflector(Generic[T]):
                 self._restart("expired")
                 self._version = ""
                 await asyncio.sleep(self._backoff.next_s())  # a server that always says 410 is not listed in a loop
+            except NotFound as error:
+                if not self._resource.optional:
+                    await self._failed(error)
+                else:
+                    self._not_installed()
+                    await asyncio.sleep(_LOOK_AGAIN_S)
             except ApiError as error:
-                self._complain(error)
-                self._restart(type(error).__name__.lower())
-                await asyncio.sleep(self._backoff.next_s(at_least_s=error.retry_after))
+                await self._failed(error)
+
+    async def _failed(self, error: ApiError) -> None:
+        self._complain(error)
+        self._restart(type(error).__name__.lower())
+        await asyncio.sleep(self._backoff.next_s(at_least_s=error.retry_after))
+
+    def _not_installed(self) -> None:
+        """There is no such resource, at least not yet: all of it that was known is gone."""
+        for key in list(self._known):
+            self._gone(key)
+        self._version = ""
+        self._recovered()
+        self.synced.set()
 
     async def resync(self) -> None:
         """List again now, and return when the sink knows everything that was true at this moment."""

@@ -34,6 +34,20 @@ class PodRef(NamedTuple):
     def path(self) -> str:
         return f"/api/v1/namespaces/{quote(self.namespace)}/pods/{quote(self.name)}"
 
+    @property
+    def as_object(self) -> ObjectRef:
+        return ObjectRef("v1", "Pod", self.namespace, self.name, self.uid)
+
+
+class ObjectRef(NamedTuple):
+    """Any object, as events name it."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
 
 class BindOutcome(enum.Enum):
     """What became of a bind."""
@@ -117,6 +131,12 @@ async def say_unscheduled(client: Client, pod: PodRef, condition: Unscheduled) -
         },
     }
     await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)
+
+
+async def annotate(client: Client, pod: PodRef, annotations: dict[str, str]) -> None:
+    """Put annotations on a pod; raises Conflict when another pod has taken its name."""
+    body = {"metadata": {"uid": pod.uid, "annotations": annotations}}
+    await client.write("PATCH", pod.path, body, content_type=MERGE_PATCH)
 
 
 async def give_volume(client: Client, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:

@@ -23,6 +23,7 @@ from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape
 from koordpy.intake import NamespaceIntake, NodeIntake, OwnerIntake, PodIntake, ServiceIntake, StorageIntake
+from koordpy.jobs import Jobs
 from koordpy.plan import placement
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Job
@@ -75,13 +76,14 @@ def _scores(shape: Shape, cluster: Cluster, rows: list[int]) -> dict[str, Scores
 
 def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, PodRecord]:
     cluster, queue = Cluster(), JobQueue(first_backoff_s=1, most_backoff_s=10)
-    pods = PodIntake(cluster, queue, [KUBE_SCHEDULER], on_gone=lambda _uid: None)
+    jobs = Jobs(cluster, queue, [KUBE_SCHEDULER])
+    pods = PodIntake(cluster, queue, jobs, on_gone=lambda _uid: None)
     sinks = {
         "Namespace": NamespaceIntake(cluster, queue),
         "Node": NodeIntake(cluster, queue),
         "Pod": pods,
-        **{kind: OwnerIntake(kind, cluster, queue, pods.requeue_all) for kind in OWNERS},
-        "Service": ServiceIntake(cluster, queue, pods.requeue_all),
+        **{kind: OwnerIntake(kind, cluster, queue, jobs.refresh_all) for kind in OWNERS},
+        "Service": ServiceIntake(cluster, queue, jobs.refresh_all),
         **{kind: StorageIntake(table, cluster, queue, lambda: None) for kind, table in _tables(cluster).items()},
     }
     objects = [each for each in [*surroundings, incoming] if each["kind"] in sinks]

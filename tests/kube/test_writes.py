@@ -247,7 +247,7 @@ async def _say(world: World, obj: Json) -> None:
 
 
 def _note(pod: PodRef, text: str) -> Note:
-    return Note(pod, "Warning", "FailedScheduling", "Scheduling", text, "koord-scheduler")
+    return Note(pod.as_object, "Warning", "FailedScheduling", "Scheduling", text, "koord-scheduler")
 
 
 def _scheduled(pod: Json) -> Json:

@@ -7,6 +7,7 @@ from koordpy.api.pod import Pod
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.intake import NodeIntake, PodIntake
+from koordpy.jobs import Jobs
 from koordpy.plan.answer import Refusal
 from koordpy.plan.profiles import default_profile
 from koordpy.queue import JobQueue
@@ -25,10 +26,11 @@ class Attempts:
         self.cluster, self._queue = Cluster(), JobQueue()
         self.refusals: dict[str, Refusal] = {}  # by namespace/name
         self._nodes = NodeIntake(self.cluster, self._queue)
-        self._pods = PodIntake(self.cluster, self._queue, {NAME}, on_gone=lambda uid: None)
+        jobs = Jobs(self.cluster, self._queue, {NAME})
+        self._pods = PodIntake(self.cluster, self._queue, jobs, on_gone=lambda uid: None)
         profiles = {NAME: default_profile(NAME)}
         self._scheduler = Scheduler(
-            None, self.cluster, self._queue, profiles=profiles, reporter=self, volumes=None, bind_width=1
+            None, self.cluster, self._queue, jobs, profiles=profiles, reporter=self, volumes=None, bind_width=1
         )
         for node in nodes:
             self.see_node(node)

@@ -10,6 +10,7 @@ import pytest
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.intake import NodeIntake, PodIntake, StorageIntake
+from koordpy.jobs import Jobs
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
@@ -38,7 +39,8 @@ class Watching:
     def __init__(self, *objects: Any) -> None:
         self.cluster = cluster_of()
         self.queue = JobQueue(clock=lambda: 0.0, wall=lambda: 0.0)
-        self._pods = PodIntake(self.cluster, self.queue, ["koord-scheduler"], on_gone=lambda _: None)
+        jobs = Jobs(self.cluster, self.queue, ["koord-scheduler"])
+        self._pods = PodIntake(self.cluster, self.queue, jobs, on_gone=lambda _: None)
         self._nodes = NodeIntake(self.cluster, self.queue)
         self.told(*objects)
 

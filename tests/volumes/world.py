@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from koordpy.cluster.picture import Cluster
+from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
 from koordpy.plan.profiles import default_profile
 from koordpy.queue import JobQueue
@@ -31,10 +32,12 @@ class Instance:
         self.queue = JobQueue(clock=now, wall=now)
         self.binder = VolumeBinder(client, self.cluster, TIME_LIMIT_S)
         profile = default_profile("koord-scheduler")
+        jobs = Jobs(self.cluster, self.queue, [profile.scheduler_name])
         self.scheduler = Scheduler(
             client,
             self.cluster,
             self.queue,
+            jobs,
             profiles={profile.scheduler_name: profile},
             reporter=Reporter(client, self.cluster, "test", wall=now),
             volumes=self.binder,
@@ -44,7 +47,7 @@ class Instance:
             client,
             self.cluster,
             self.queue,
-            schedulers=[profile.scheduler_name],
+            jobs,
             on_pod_gone=lambda _: None,
             on_storage_changed=self.binder.storage_changed,
         )
@@ -59,7 +62,6 @@ class Instance:
     @asynccontextmanager
     async def scheduling(self) -> AsyncIterator[None]:
         async with self.watching(), running(self.scheduler.run()):
-            self.watches.pod_intake.requeue_all()
             yield
 
 

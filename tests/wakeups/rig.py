@@ -14,6 +14,7 @@ from koordpy.api.pod import Pod
 from koordpy.api.workload import Service
 from koordpy.cluster.picture import Cluster
 from koordpy.intake import NodeIntake, PodIntake, ServiceIntake
+from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
 from koordpy.kube.transport import Response
 from koordpy.plan.answer import Plan
@@ -60,18 +61,21 @@ class Rig:
         self.queue = JobQueue(clock=clock, wall=clock)
         api = cast("Client", client)  # without one, nothing is sent
         self.reporter = Reporter(api, self.cluster, "rig", wall=clock)
+        self.jobs = Jobs(self.cluster, self.queue, self.profiles.keys())
         self.scheduler = Scheduler(
             api,
             self.cluster,
             self.queue,
+            self.jobs,
+            clock=clock,
             profiles=self.profiles,
             reporter=self.reporter,
             bind_width=4,
             volumes=VolumeBinder(api, self.cluster, 600.0),
         )
-        self.pods = PodIntake(self.cluster, self.queue, self.profiles.keys(), on_gone=self.reporter.forget)
+        self.pods = PodIntake(self.cluster, self.queue, self.jobs, on_gone=self.reporter.forget)
         self.nodes = NodeIntake(self.cluster, self.queue)
-        self.services = ServiceIntake(self.cluster, self.queue, self.pods.requeue_all)
+        self.services = ServiceIntake(self.cluster, self.queue, self.jobs.refresh_all)
 
     # --- what the watches say ---
 
@@ -129,7 +133,6 @@ class Rig:
     def hand_over(self) -> None:
         """Leadership was lost and won again."""
         self.scheduler.start_over()
-        self.pods.requeue_all()
 
     # --- what became of it ---
 

@@ -233,7 +233,7 @@ class World:
 
     def _bind(self) -> bool:
         """Carry out one call of the lane; the API server above answers at once, so it ends at the first step."""
-        calls = self.rig.scheduler._binds._calls
+        calls = self.rig.scheduler.binder.binds._calls
         if calls.empty():
             return False
         call: Any = calls.get_nowait()()

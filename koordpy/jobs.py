@@ -1,0 +1,168 @@
+"""Which jobs there are: pods and gangs, turned into tickets of the queue and back into jobs to plan.
+
+A pod has a ticket of its own if it belongs to no gang, or to one that needs it no more. All other members share the
+ticket of their group of gangs. Members come and go by the thousand, so a change costs what changed and not the gang.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from koordpy.cluster.gangs import Gang, GangGroup
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.gang_rules import demands_of, is_ready
+from koordpy.plan.job import Demand, Job
+from koordpy.queue import Alike, JobQueue, Ticket
+
+
+class Jobs:
+    """Keeps the queue's tickets in step with the picture."""
+
+    def __init__(self, cluster: Cluster, queue: JobQueue, schedulers: Collection[str]) -> None:
+        self._cluster, self._queue, self._schedulers = cluster, queue, schedulers
+        cluster.gangs.schedulers = schedulers
+        self._groups: dict[str, GangGroup] = {}  # by ticket
+        self._freed: set[str] = set()  # gangs whose pending members have tickets of their own
+
+    # --- into the queue ---
+
+    def pod_changed(self, record: PodRecord) -> None:
+        """A pod appeared or changed; what that means for its gang follows with the news."""
+        if record.scheduler in self._schedulers and record.schedulable and self._cluster.gangs.is_free(record):
+            self._add(record)
+        else:
+            self._queue.remove(record.uid)
+
+    def pod_gone(self, uid: str) -> None:
+        self._queue.remove(uid)
+
+    def take_note(self) -> None:
+        """Something happened to gangs: bring their tickets up to date."""
+        news = self._cluster.gangs.news
+        while news:
+            self.refresh(news.pop())
+
+    def refresh(self, group: GangGroup) -> None:
+        """One ticket for what is still tied together, one for each pod that is free."""
+        gangs = self._cluster.gangs.own(group)
+        started = any(gang.started for gang in gangs)
+        tied = [gang for gang in gangs if not (started and gang.spec.match_policy == "once-satisfied")]
+        for gang in gangs:
+            self._free(gang) if gang not in tied else self._tie(gang)
+        pending = sum(len(gang.pending) for gang in tied)
+        waiting = sum(len(gang.waiting) for gang in tied)
+        key = key_of(group)
+        if not pending and not waiting:
+            self._groups.pop(key, None)
+            self._queue.remove(key)
+            return
+        self._groups[key] = group
+        self._queue.renew(
+            key,
+            priority=max(gang.priority for gang in tied),
+            created=min(gang.created for gang in gangs),
+            pods=pending + waiting,
+            ready=bool(waiting) or is_ready(group, self._cluster),
+        )
+
+    def refresh_all(self) -> None:
+        """Every pending pod and gang of ours gets its place, as at the beginning of leadership."""
+        for record in self._cluster.pods.values():
+            self.pod_changed(record)
+        for gang in self._cluster.gangs:
+            self.refresh(self._cluster.gangs.group_of(gang.id))
+        self._cluster.gangs.news.clear()
+
+    def finish_half_bound(self) -> None:
+        """Whoever led before us died while binding a gang: its other members go before everything else."""
+        for gang in self._cluster.gangs:
+            gang.recovering = gang.is_half_bound
+            if gang.recovering:
+                self._queue.hurry(key_of(self._cluster.gangs.group_of(gang.id)))
+                for uid in gang.pending:
+                    self._queue.hurry(uid)
+
+    def give_back(self, record: PodRecord, ticket: Ticket) -> None:
+        """A pod was not bound after all: it is tried again after a back-off, with its gang if that still waits."""
+        if record.gang and not self._cluster.gangs.is_free(record):
+            self._groups.setdefault(ticket.key, self._cluster.gangs.group_of(record.gang))
+            self._queue.retry(ticket)
+            return
+        if ticket.key != record.uid:
+            ticket = Ticket(
+                record.uid, record.key, record.priority, alike_of_pod(record), record.created, ticket.first_seen
+            )
+        self._queue.retry(ticket, alike_of_pod(record))
+
+    def _add(self, record: PodRecord) -> None:
+        alike = alike_of_pod(record)
+        self._queue.add(record.uid, alike, name=record.key, priority=record.priority, created=record.created)
+
+    def _free(self, gang: Gang) -> None:
+        self._freed.add(gang.id)
+        for record in gang.pending.values():
+            self._add(record)
+
+    def _tie(self, gang: Gang) -> None:
+        if gang.id in self._freed:
+            self._freed.discard(gang.id)
+            for uid in gang.pending:
+                self._queue.remove(uid)
+
+    # --- and out of it ---
+
+    def group_of(self, ticket: Ticket) -> GangGroup:
+        """The gangs behind a ticket; none for a pod's own."""
+        return self._groups.get(ticket.key, ())
+
+    def job_of(self, ticket: Ticket) -> Job | None:
+        """The job behind a ticket, if there is still something to schedule."""
+        group = self._groups.get(ticket.key)
+        if group is not None:
+            demands = demands_of(group, self._cluster)
+            members = tuple(member for demand in demands for member in demand.members)
+            return Job(ticket.key, members, demands) if demands else None
+        record = self._cluster.pods.get(ticket.key)
+        if record is None or not record.schedulable:
+            return None
+        return Job(ticket.key, (record,))
+
+
+def key_of(group: GangGroup) -> str:
+    """The name of a group, as Koordinator has it."""
+    return ",".join(group)
+
+
+def alike_of_pod(record: PodRecord) -> Alike:
+    """What a pod has in common with those that get the same answer."""
+    wants = ((record.shape, 1),) if record.shape is not None else ()
+    return Alike(wants, record.scheduler, record.uid if record.nominated_node else "")
+
+
+def alike_of(job: Job, cluster: Cluster) -> Alike:
+    """What gangs have in common with those that get the same answer: the same demands, and nothing held so far."""
+    wants: Counter[Shape] = Counter()
+    apart: list[object] = []
+    for demand in job.demands:
+        gang = cluster.gangs.get(demand.gang)
+        shapes = Counter(member.shape for member in demand.members)
+        for shape, count in shapes.items():
+            others = len(demand.members) - count
+            if shape is not None and demand.needed > others:
+                wants[shape] += demand.needed - others
+        spec = gang.spec if gang is not None else None
+        apart.append(
+            (demand.needed, demand.mode, frozenset(shapes.items()), spec and (spec.min_resources, spec.topology))
+        )
+        if gang is not None and (gang.waiting or any(member.nominated_node for member in demand.members)):
+            apart.append(job.key)
+    if not wants:  # any one of them would do
+        wants = Counter({member.shape: 1 for member in job.members if member.shape is not None})
+    return Alike(tuple(wants.items()), _scheduler(job.demands), tuple(apart))
+
+
+def _scheduler(demands: tuple[Demand, ...]) -> str:
+    return ",".join(sorted({member.scheduler for demand in demands for member in demand.members}))

@@ -1,0 +1,94 @@
+"""Gangs that accumulate must not stand in each other's way for ever.
+
+A gang that cannot be placed as a whole may keep what it got only if the most complete gang that already waits, of at
+least its priority, could complete all the same; else two of them could hold half of a cluster each, and neither start.
+Whoever has a higher priority makes those that merely wait let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from koordpy.cluster.gangs import GangGroup
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.trial import Trial
+from koordpy.plan.answer import Placement, Plan, Refusal
+from koordpy.plan.gang_rules import demands_of
+from koordpy.plan.gangs import Profiles, plan_gangs
+from koordpy.plan.job import Job
+
+
+class Waiter(NamedTuple):
+    """A group of gangs in the waiting room."""
+
+    key: str
+    group: GangGroup
+    priority: int
+    completeness: float  # share of its minimum that it has
+    members: tuple[PodRecord, ...]  # those that wait, each with its node
+
+
+def first_in_line(waiters: Iterable[Waiter], priority: int) -> Waiter | None:
+    """The most complete of those with at least this priority."""
+    entitled = [waiter for waiter in waiters if waiter.priority >= priority]
+    return max(entitled, key=lambda waiter: (waiter.completeness, waiter.priority, waiter.key), default=None)
+
+
+def could_complete(waiter: Waiter, cluster: Cluster, profiles: Profiles, beside: Sequence[Placement] = ()) -> bool:
+    """Whether a waiting group could be completed now, beside what another job would take."""
+    demands = demands_of(waiter.group, cluster)
+    job = Job(waiter.key, tuple(member for demand in demands for member in demand.members), demands)
+    if not job.members:
+        return not any(demand.needed for demand in demands)
+    with Trial(cluster.occupancy) as trial:
+        _place(beside, cluster, trial)
+        answer = plan_gangs(job, cluster, profiles)
+    return isinstance(answer, Plan) and answer.missing is None
+
+
+def who_must_let_go(
+    waiters: Iterable[Waiter], answer: Plan | Refusal, cluster: Cluster, plan_again: Callable[[], Plan | Refusal]
+) -> list[Waiter]:
+    """Of those that wait with a lower priority, the ones that must let go for a job to get further than it did.
+
+    Nobody lets go in vain: with all of them gone the job must fare better, and whoever is not needed for that stays.
+    """
+    worst_first = sorted(waiters, key=lambda waiter: (waiter.priority, waiter.completeness, waiter.key))
+    with Trial(cluster.occupancy) as trial:
+        for waiter in worst_first:
+            _remove(waiter, cluster, trial)
+        best = _worth(plan_again())
+    if best <= _worth(answer):
+        return []
+    leaving = list(worst_first)
+    for waiter in reversed(worst_first):
+        fewer = [each for each in leaving if each is not waiter]
+        with Trial(cluster.occupancy) as trial:
+            for each in fewer:
+                _remove(each, cluster, trial)
+            if _worth(plan_again()) >= best:
+                leaving = fewer
+    return leaving
+
+
+def _worth(answer: Plan | Refusal) -> tuple[bool, int]:
+    """A whole job is worth more than any part of one."""
+    if isinstance(answer, Refusal):
+        return False, 0
+    return answer.missing is None and bool(answer.placements), len(answer.placements)
+
+
+def _place(placements: Iterable[Placement], cluster: Cluster, trial: Trial) -> None:
+    for placement in placements:
+        row, shape = cluster.nodes.row_of(placement.node), cluster.pods[placement.uid].shape
+        if row is not None and shape is not None:
+            trial.place(row, shape)
+
+
+def _remove(waiter: Waiter, cluster: Cluster, trial: Trial) -> None:
+    for member in waiter.members:
+        row = cluster.nodes.row_of(member.node)
+        if row is not None and member.shape is not None:
+            trial.place(row, member.shape, -1)
