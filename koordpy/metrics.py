@@ -55,4 +55,5 @@ LOOP_LAG_SECONDS = Histogram(
     "koordpy_loop_lag_seconds", "How late the event loop wakes: the longest anything waits for planning.", buckets=_FAST
 )
 LEADER = Gauge("koordpy_leader", "1 while this process holds the lease (or runs without one).")
+CONTROLLERS_LEADER = Gauge("koordpy_controllers_leader", "1 while this process holds the lease of the controllers.")
 BUILD = Gauge("koordpy_build_info", "Always 1; the version is the label.", ["version"])

@@ -44,14 +44,14 @@ async def run(settings: Settings) -> None:
     credentials = await load_credentials(settings.kubeconfig)
     async with HttpTransport(credentials, connections=settings.bind_width) as transport:
         client = Client(transport)
-        await _check_reachable(client)
+        await check_reachable(client, "/api/v1/nodes")
         await Process(client, settings).run()
 
 
-async def _check_reachable(client: Client) -> None:
+async def check_reachable(client: Client, path: str) -> None:
     """A wrong address or dead credentials should be one line at the start and not a process that looks alive."""
     try:
-        await client.page("/api/v1/nodes", limit=1)
+        await client.page(path, limit=1)
     except ApiError as error:
         if error.status == 403:  # permissions may be granted later; readyz says what is missing until then
             log.warning("forbidden", problem=str(error), hint="grant koordpy's ClusterRole; readyz fails until then")

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import msgspec
 import structlog
+from prometheus_client import Gauge
 
 from koordpy import metrics
 from koordpy.api.coordination import Lease, LeaseSpec
@@ -67,7 +68,10 @@ class LeaderLease:
         identity: str,
         timing: Timing,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        gauge: Gauge = metrics.LEADER,
     ) -> None:
+        self._gauge = gauge  # 1 while we lead
         self._client, self._lease, self._identity, self._timing, self._clock = client, lease, identity, timing, clock
         self._decode = Decoder("Lease", Lease)
         self._held: Lease | None = None  # as the API server last gave it to us
@@ -84,12 +88,12 @@ class LeaderLease:
         """Stand by, lead, and stand by again when the lease is lost; cancel it to stop and release."""
         while True:
             await self._acquire()
-            metrics.LEADER.set(1)
+            self._gauge.set(1)
             log.info("leading", lease=self._lease.name, identity=self._identity)
             try:
                 await self._lead_while_held(lead)
             finally:
-                metrics.LEADER.set(0)
+                self._gauge.set(0)
                 await self._release()
             log.warning("leadership_lost", lease=self._lease.name, hint="standing by; nothing is written meanwhile")
 
