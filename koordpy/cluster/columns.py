@@ -164,11 +164,17 @@ class NodeColumns:
         return bool((free >= shape.amounts).all())
 
     def fit_resources(self) -> None:
-        """Give resources seen since the last call their rows."""
+        """Make room for resources that were given rows since the last call, and count there what pods have of them."""
         missing = len(self._resources) - self.allocatable.shape[0]
         if missing > 0:
             self.allocatable = np.pad(self.allocatable, ((0, missing), (0, 0)))
             self.requested = np.pad(self.requested, ((0, missing), (0, 0)))
+            for shape in self._resources.in_columns():
+                rows = np.array(list(shape.on_nodes), dtype=np.intp)
+                counts = np.array(list(shape.on_nodes.values()), dtype=np.int64)
+                self.take_all(rows, shape, -counts)
+                shape.find_rows(self._resources)
+                self.take_all(rows, shape, counts)
 
     @property
     def ranks(self) -> Ints:

@@ -1,15 +1,23 @@
 """Resource names and amounts as integers.
 
-Every resource has a row in the node columns: CPU in thousandths, everything else in whole units (bytes,
-devices, pods). The table only grows: a row, once given, means the same resource for the life of the process.
+Every resource that a node has, or had, has a row in the node columns: CPU in thousandths, everything else in whole
+units (bytes, devices, pods). The table only grows: a row, once given, means the same resource for the life of the
+process. So pods are given none: what they ask for and no node has shares one row, `NOWHERE`, of which there is nothing.
+Anybody may invent names in a request, and a row of its own for each would cost every node some bytes for ever.
 """
 
 from __future__ import annotations
 
+import weakref
+from typing import TYPE_CHECKING
+
 from koordpy.api.errors import MalformedValue
 from koordpy.api.quantity import milli_units, units
 
-CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
+if TYPE_CHECKING:
+    from koordpy.cluster.shapes import Shape
+
+CPU, MEMORY, EPHEMERAL_STORAGE, PODS, NOWHERE = range(5)
 _WELL_KNOWN = ("cpu", "memory", "ephemeral-storage", "pods")
 
 # More than any machine has (a pebibyte), and small enough that thousands of pods asking for it do not overflow int64.
@@ -20,8 +28,10 @@ class ResourceTable:
     """Gives each resource name its row."""
 
     def __init__(self) -> None:
-        self.names: list[str] = list(_WELL_KNOWN)
+        self.names: list[str] = [*_WELL_KNOWN, ""]
         self._rows = {name: row for row, name in enumerate(_WELL_KNOWN)}
+        self._in_columns = len(self.names)  # rows that the columns have made room for
+        self._lacking: weakref.WeakSet[Shape] = weakref.WeakSet()  # they ask for something that no node has
 
     def __len__(self) -> int:
         return len(self.names)
@@ -33,6 +43,23 @@ class ResourceTable:
             row = self._rows[name] = len(self.names)
             self.names.append(name)
         return row
+
+    def find(self, name: str) -> int:
+        """The row in the columns that answers for a resource; `NOWHERE` for one that no node has ever had."""
+        row = self._rows.get(name, NOWHERE)
+        return row if row < self._in_columns else NOWHERE
+
+    def lacks(self, shape: Shape) -> None:
+        """The shape asks for something that is nowhere, and has to be told when that changes."""
+        self._lacking.add(shape)
+
+    def in_columns(self) -> list[Shape]:
+        """The columns have made room for all rows: the shapes that were waiting for one of them."""
+        new = set(self.names[self._in_columns :])
+        self._in_columns = len(self.names)
+        told = [shape for shape in self._lacking if any(name in new for name, _ in shape.traits.needed)]
+        self._lacking.difference_update(told)
+        return told
 
 
 def amount(name: str, quantity: str | int, field: str) -> int:

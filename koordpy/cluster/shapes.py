@@ -21,7 +21,7 @@ from koordpy.api.affinity import NodeAffinity, PodAffinity, Toleration, Topology
 from koordpy.api.pod import ContainerPort, Pod, PodSpec, Volume
 from koordpy.cluster.arrays import Ints
 from koordpy.cluster.requests import requests_of
-from koordpy.cluster.resources import ResourceTable
+from koordpy.cluster.resources import NOWHERE, ResourceTable
 
 T = TypeVar("T")
 
@@ -67,12 +67,21 @@ class Shape:
     def __init__(self, traits: Traits, resources: ResourceTable) -> None:
         self.traits = traits
         self.labels = dict(traits.labels)
-        asked = sorted((resources.row(name), amount) for name, amount in traits.needed)
-        self.rows: Ints = np.array([row for row, _ in asked], dtype=np.intp)  # [K]
-        self.amounts: Ints = np.array([amount for _, amount in asked], dtype=np.int64)  # [K]
+        self.rows: Ints  # [K]
+        self.amounts: Ints  # [K]
+        self.find_rows(resources)
         self.scored: Ints = np.array(traits.scored, dtype=np.int64)  # [2]: cpu, memory, once it is on a node
         self.on_nodes: dict[int, int] = {}  # node row -> pods of this shape counted there
         self.memo: dict[object, tuple[object, Any]] = {}  # what was derived from it, and at which generation
+
+    def find_rows(self, resources: ResourceTable) -> None:
+        """Look up where the columns have what is asked for; what is nowhere is one of nothing, however much it is."""
+        asked = {resources.find(name): amount for name, amount in self.traits.needed}
+        if NOWHERE in asked:
+            asked[NOWHERE] = 1
+            resources.lacks(self)
+        self.rows = np.array(sorted(asked), dtype=np.intp)
+        self.amounts = np.array([asked[row] for row in sorted(asked)], dtype=np.int64)
 
     def remember(self, what: object, generation: object, compute: Callable[[], T]) -> T:
         """What was computed for this shape at this generation; computed now if it was not, or is stale."""

@@ -146,13 +146,6 @@ def test_columns_grow_past_their_first_size():
     assert np.count_nonzero(cluster.nodes.live) == len(cluster.nodes) == 300
 
 
-def test_a_resource_first_seen_on_a_pod_gets_its_column():
-    cluster = cluster_of(node())
-    cluster.upsert_pod(pod(node="n1", example__com_card=3))
-    row = cluster.resources.row("example.com/card")
-    assert cluster.nodes.requested[row, cluster.nodes.row_of("n1")] == 3
-
-
 def test_more_allocatable_is_news_and_less_is_not():
     cluster = cluster_of(node(cpu=4))
     assert cluster.upsert_node(node(cpu=8)).change is Change.NODE_GREW

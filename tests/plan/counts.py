@@ -15,6 +15,7 @@ def counts_of(cluster: Cluster, like: Json | None = None) -> Json:
         "requested": {
             resource: _by_node(cluster, cluster.nodes.requested[row])
             for row, resource in enumerate(cluster.resources.names[: len(cluster.nodes.requested)])
+            if cluster.nodes.allocatable[row].any()  # it does not matter how much of nothing is taken
         },
         "scored": {str(i): _by_node(cluster, column) for i, column in enumerate(cluster.nodes.scored)},
         "tallies": {key: _by_node(cluster, tally.counts) for key, tally in cluster.census._tallies.items()},

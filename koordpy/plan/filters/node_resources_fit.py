@@ -37,7 +37,7 @@ class NodeResourcesFit:
         """`[C]`: whether each of the rows has room."""
         nodes = cluster.nodes
         fits = np.ones_like(nodes.live[rows])
-        for resource, amount in self._checked(shape, cluster):
+        for _, resource, amount in self._checked(shape, cluster):
             fits &= nodes.allocatable[resource, rows] - nodes.requested[resource, rows] >= amount
         return fits
 
@@ -45,26 +45,24 @@ class NodeResourcesFit:
         """`[N]`: how many pods of the shape each node has room for."""
         nodes = cluster.nodes
         offered = np.full(nodes.capacity, MOST, dtype=np.int64)
-        for resource, amount in self._checked(shape, cluster):
+        for _, resource, amount in self._checked(shape, cluster):
             free = nodes.allocatable[resource] - nodes.requested[resource]
             np.minimum(offered, free // amount if amount else np.where(free >= 0, MOST, 0), out=offered)
         return np.maximum(offered, 0)
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
         nodes = cluster.nodes
-        for row, amount in self._checked(shape, cluster):
-            name = cluster.resources.names[row]
+        for name, row, amount in self._checked(shape, cluster):
             text = "Too many pods" if row == PODS else f"Insufficient {name}"
             short = refused & (nodes.allocatable[row] - nodes.requested[row] < amount)
             too_small = short & (nodes.allocatable[row] < amount)
             yield Reason(text, preemption_helps=False, cures=_CURES), too_small
             yield Reason(text, preemption_helps=True, cures=_CURES), short & ~too_small
 
-    def _checked(self, shape: Shape, cluster: Cluster) -> Iterable[tuple[int, int]]:
-        asked = zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True)
-        if not self.ignores_some:
-            return asked
-        return [(row, amount) for row, amount in asked if not self._ignores(cluster.resources.names[row])]
+    def _checked(self, shape: Shape, cluster: Cluster) -> list[tuple[str, int, int]]:
+        """What is asked for, its row and how much; resources that no node has share a row."""
+        find = cluster.resources.find
+        return [(name, find(name), amount) for name, amount in shape.traits.needed if not self._ignores(name)]
 
     def _ignores(self, resource: str) -> bool:
         return "/" in resource and (resource in self._ignored or resource.partition("/")[0] in self._ignored_groups)

@@ -36,6 +36,26 @@ def test_a_node_that_does_not_know_a_resource_has_none_of_it():
     }
 
 
+def test_every_resource_that_no_node_has_is_named():
+    greedy = pod(cpu=1, example__com_a=2, example__com_b=1)
+    assert sorted(reasons(NodeResourcesFit(), greedy, cluster_of(node()))["n1"]) == [
+        "Insufficient example.com/a",
+        "Insufficient example.com/b",
+    ]
+
+
+def test_evicting_pods_helps_nobody_who_asks_for_what_no_node_has():
+    cluster = cluster_of(node(), pod("a", node="n1", example__com_a=1))
+    assert preemptible(NodeResourcesFit(), pod("b", example__com_a=1), cluster) == set()
+
+
+def test_a_node_that_offers_what_none_had_is_asked_again():
+    fit, cluster, asking = NodeResourcesFit(), cluster_of(node("n1"), node("n2")), pod(example__com_a=1)
+    assert refused(fit, asking, cluster) == {"n1", "n2"}
+    cluster.upsert_node(node("n2", example__com_a=1))
+    assert refused(fit, asking, cluster) == {"n1"}
+
+
 def test_evicting_pods_helps_where_the_node_is_large_enough():
     cluster = cluster_of(node("large", cpu=4), node("small", cpu=1), pod("a", cpu=4, node="large"))
     assert preemptible(NodeResourcesFit(), pod("b", cpu=2), cluster) == {"large"}
