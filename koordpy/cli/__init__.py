@@ -27,12 +27,13 @@ def version() -> None:
 
 def _register() -> None:
     """After `main` exists; what is heavy is imported inside the commands."""
+    from koordpy.cli.controllers import controllers  # noqa: PLC0415
     from koordpy.cli.crds import crds  # noqa: PLC0415
     from koordpy.cli.demo import demo  # noqa: PLC0415
     from koordpy.cli.embedded import embedded  # noqa: PLC0415
     from koordpy.cli.run import run  # noqa: PLC0415
 
-    for command in (demo, run, crds, embedded):
+    for command in (demo, run, controllers, crds, embedded):
         main.add_command(command)
 
 

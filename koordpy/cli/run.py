@@ -1,78 +1,44 @@
-"""`koordpy run`: the scheduler."""
+"""`koordpy run`: the scheduler, alone or with the controllers beside it."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:  # these are heavy, and --help must answer at once
+from koordpy.cli.options import begin, process_options
+
+if TYPE_CHECKING:  # heavy, and --help must answer at once
     from koordpy.config import Settings
 
 
 @click.command()
-@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else $KUBECONFIG, else the service account of the pod.")
-@click.option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; flags override it.")
+@process_options(port=10251)
 @click.option(
-    "--leader-elect",
-    is_flag=False,  # kube-scheduler's spelling: `--leader-elect` and `--leader-elect=false` both work
-    flag_value=True,
-    type=bool,
-    default=None,
-    metavar="BOOL",
-    help="Write only while holding the lease. [default: true]",
+    "--with-controllers",
+    is_flag=True,
+    help="Run what `koordpy controllers` runs in this process too; no port of its own.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), help="Port of health and metrics. [default: 10251]")
-@click.option("--bind-address", metavar="IP", help="Address of health and metrics. [default: 0.0.0.0]")
-@click.option("--tls-cert-file", metavar="FILE", help="Serve health and metrics over TLS with this certificate.")
-@click.option("--tls-private-key-file", metavar="FILE", help="The certificate's key, if it is not in the same file.")
-@click.option(
-    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
-)
-@click.option("--log-format", type=click.Choice(["auto", "json", "console"]), default="auto", show_default=True)
-def run(log_level: str, log_format: str, **flags: str | int | bool | None) -> None:
+def run(*, with_controllers: bool, **flags: str | int | bool | None) -> None:
     """Schedule pods that name one of our profiles (default: koord-scheduler).
 
     Runs until SIGTERM or Ctrl-C, then releases its lease and exits with 0.
     """
-    from koordpy import logs  # noqa: PLC0415
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415
     from koordpy.process import run as run_process  # noqa: PLC0415
 
-    logs.configure(log_level, "json" if log_format == "json" else "console" if log_format == "console" else "auto")
-    settings = _settings(flags)
-    sys.exit(run_until_signal(run_process(settings)))
+    settings = begin(flags)
+    sys.exit(run_until_signal(_both(settings) if with_controllers else run_process(settings)))
 
 
-def _settings(flags: dict[str, str | int | bool | None]) -> Settings:
-    import structlog  # noqa: PLC0415
+async def _both(settings: Settings) -> None:
+    """Each with its own connections and its own lease: what is slow to write must not stand before a bind."""
+    import asyncio  # noqa: PLC0415
 
-    from koordpy.config import Settings  # noqa: PLC0415
-    from koordpy.configfile import BadConfig, read_settings  # noqa: PLC0415
+    from koordpy.controllers.process import run as run_controllers  # noqa: PLC0415
+    from koordpy.process import run as run_process  # noqa: PLC0415
 
-    settings = Settings()
-    if flags["config"]:
-        try:
-            settings, without_meaning = read_settings(str(flags["config"]))
-        except BadConfig as error:
-            click.echo(f"koordpy: {error}", err=True)
-            sys.exit(1)
-        if without_meaning:
-            structlog.get_logger().info("accepted_without_meaning", fields=without_meaning)
-    serving = {
-        "port": flags["port"],
-        "address": flags["bind_address"],
-        "tls_cert_file": flags["tls_cert_file"],
-        "tls_private_key_file": flags["tls_private_key_file"],
-    }
-    given = {name: value for name, value in serving.items() if value is not None}
-    settings = replace(settings, serving=replace(settings.serving, **given))  # type: ignore[arg-type]
-    if flags["leader_elect"] is not None:
-        settings = replace(
-            settings, leader_election=replace(settings.leader_election, enabled=bool(flags["leader_elect"]))
-        )
-    if flags["kubeconfig"]:
-        settings = replace(settings, kubeconfig=str(flags["kubeconfig"]))
-    return settings
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(run_process(settings))
+        tasks.create_task(run_controllers(settings, serving=None))

@@ -1,0 +1,75 @@
+"""The agenda: which gang is looked at, and when.
+
+News come in bursts, as when a gang of a thousand is bound within a second. A gang is looked at a moment after the first
+of them, then left alone for as long as that look says, and never looked at by two at once. News in between are not lost
+but lead to one more look. Nothing is on the agenda while nobody carries it out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+from koordpy.kube.lane import Lane
+
+_BURST_S = 0.1  # from the first news to the look
+_AFTER_A_MISTAKE_S = 10.0  # when a look has raised what it should not
+
+Look = Callable[[str], Awaitable[float]]  # of a gang, by key; how long to leave it alone
+
+
+class Agenda:
+    """`note` is told of news; `run` carries the looks out."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._lane: Lane | None = None  # while somebody carries it out
+        self._planned: set[str] = set()  # to be looked at
+        self._closed: set[str] = set()  # being looked at, or left alone since
+        self._again: set[str] = set()  # of those, the ones with news
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def note(self, key: str) -> None:
+        """There are news of this gang."""
+        if key in self._closed:
+            self._again.add(key)
+        elif self._lane is not None and key not in self._planned:
+            self._plan(key, _BURST_S)
+
+    async def run(self, look: Look, keys: Iterable[str]) -> None:
+        """Look at these, then at those with news, until cancelled."""
+        self._lane = lane = Lane(self._width)
+        self._look = look
+        try:
+            for key in keys:
+                self.note(key)
+            await lane.run()
+        finally:
+            self._lane = None
+            for timer in self._timers.values():
+                timer.cancel()
+            for leftover in (self._timers, self._planned, self._closed, self._again):
+                leftover.clear()
+
+    def _plan(self, key: str, in_s: float) -> None:
+        assert self._lane is not None
+        self._planned.add(key)
+        call = partial(self._carry_out, key)
+        self._timers[key] = asyncio.get_running_loop().call_later(in_s, self._lane.put, call)
+
+    async def _carry_out(self, key: str) -> None:
+        self._planned.discard(key)
+        self._closed.add(key)
+        pause_s = _AFTER_A_MISTAKE_S
+        try:
+            pause_s = await self._look(key)
+        finally:
+            self._timers[key] = asyncio.get_running_loop().call_later(pause_s, self._open, key)
+
+    def _open(self, key: str) -> None:
+        del self._timers[key]
+        self._closed.discard(key)
+        if key in self._again:
+            self._again.discard(key)
+            self._plan(key, 0.0)
