@@ -137,7 +137,9 @@ class Reporter:
         """Skipped when the pod is placed by now or a newer message follows; repeated when the pod changed meanwhile."""
         for pause_s in _CONFLICT_PAUSES_S:
             pod = self._cluster.pods.get(uid)
-            if pod is None or pod.node or self._said.get(uid) != refusal.message:
+            if pod is None or self._said.get(uid) != refusal.message:
+                return
+            if pod.node and not self._cluster.gangs.is_waiting(pod):
                 return
             try:
                 told = Unscheduled(refusal.reason, refusal.message, pod.version, pod.generation, self._wall())

@@ -313,6 +313,11 @@ class GangTable:
             return True
         return gang.spec.match_policy == "once-satisfied" and self.has_started(self.group_of(gang.id))
 
+    def is_waiting(self, record: PodRecord) -> bool:
+        """Reserved, and at Permit."""
+        gang = self._gangs.get(record.gang) if record.gang else None
+        return gang is not None and record.uid in gang.waiting
+
     # --- bookkeeping ---
 
     def _open(self, gang_id: str) -> Gang:

@@ -25,8 +25,6 @@ from koordpy.cluster.shapes import Shape
 from koordpy.plan import placement
 from koordpy.plan.profile import Profile
 
-_LEVELS = 4  # pods per node whose scores are computed for all nodes at first; more for those that need more
-
 
 def slots(shape: Shape, cluster: Cluster, profile: Profile) -> Ints | None:
     """`[N]`: how many pods of the shape each node can take; None when they must be placed one by one."""
@@ -61,29 +59,30 @@ def can_fill(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
 
 def fill(shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Profile) -> list[int]:
     """The rows of `wanted` pods, or of as many as the slots `[N]` allow, in the order of placing."""
-    return _Filling(shape, offered, cluster, profile).take(wanted)
+    return _Filling(shape, wanted, offered, cluster, profile).take()
 
 
 class _Filling:
-    """The nodes that have slots left, best first."""
+    """The nodes that have slots left, best first. `C` are the candidates, `L` the levels that are known so far."""
 
-    def __init__(self, shape: Shape, offered: Ints, cluster: Cluster, profile: Profile) -> None:
-        self._shape, self._cluster, self._profile = shape, cluster, profile
+    def __init__(self, shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Profile) -> None:
+        self._shape, self._wanted, self._cluster = shape, wanted, cluster
+        self._moving = [(score, weight) for score, weight in profile.scores if hasattr(score, "score_with")]
+        self._steady = [(score, weight) for score, weight in profile.scores if not hasattr(score, "score_with")]
         self._rows: Ints = np.flatnonzero(offered > 0)  # [C]
+        self._base, self._is_flat = self._steady_scores(np.ones(len(self._rows), dtype=np.bool_))
+        if self._is_flat:
+            self._drop_hopeless()
         self._left = offered[self._rows].tolist()
         self._ranks = cluster.nodes.ranks[self._rows].tolist()
         self._taken = [0] * len(self._rows)
-        self._moving = [(score, weight) for score, weight in profile.scores if hasattr(score, "score_with")]
-        self._steady = [(score, weight) for score, weight in profile.scores if not hasattr(score, "score_with")]
-        self._levels = [level.tolist() for level in self._first_levels()]  # [_LEVELS][C]
-        self._more: dict[int, list[int]] = {}  # candidate -> its further levels
-        self._base, self._is_flat = self._steady_scores(np.ones(len(self._rows), dtype=np.bool_))
+        self._levels: list[list[int]] = []  # [L][C]: what the next pod scores on a node that has got 0, 1, 2 ...
 
-    def take(self, wanted: int) -> list[int]:
+    def take(self) -> list[int]:
         taken: list[int] = []
         heap = self._heap()
         rows = self._rows.tolist()
-        while heap and len(taken) < wanted:
+        while heap and len(taken) < self._wanted:
             _, rank, i = heap[0]
             taken.append(rows[i])
             self._taken[i] += 1
@@ -96,6 +95,16 @@ class _Filling:
                 heap = self._heap()
         return taken
 
+    def _drop_hopeless(self) -> None:
+        """Of m pods none goes to a node that is not among the m best at first: one of those is always still free."""
+        if self._wanted >= len(self._rows):
+            return
+        first = self._scored(self._rows, np.zeros(len(self._rows), dtype=np.int64))
+        order = first * self._cluster.nodes.capacity - self._cluster.nodes.ranks[self._rows]  # ranks break ties
+        best = np.argpartition(order, len(order) - self._wanted)[len(order) - self._wanted :]
+        self._rows = np.sort(self._rows[best])
+        self._base = self._base[: len(self._rows)]
+
     def _heap(self) -> list[tuple[int, int, int]]:
         heap = [(-self._score(i), self._ranks[i], i) for i, left in enumerate(self._left) if left]
         heapq.heapify(heap)
@@ -104,18 +113,17 @@ class _Filling:
     def _score(self, i: int) -> int:
         """Of the next pod on a candidate."""
         level = self._taken[i]
-        if level < _LEVELS:
-            return int(self._base[i] + self._levels[level][i])
-        further = self._more.setdefault(i, [])
-        if level - _LEVELS >= len(further):
-            already = np.arange(level, 2 * level, dtype=np.int64)
-            further += self._scored(np.full(len(already), self._rows[i]), already).tolist()
-        return int(self._base[i] + further[level - _LEVELS])
+        if level >= len(self._levels):
+            self._add_levels()
+        return self._base[i] + self._levels[level][i]
 
-    def _first_levels(self) -> Ints:
-        """`[_LEVELS, C]`: the weighted scores that a node's own pods move."""
-        already = np.repeat(np.arange(_LEVELS), len(self._rows))
-        return self._scored(np.tile(self._rows, _LEVELS), already).reshape(_LEVELS, -1)
+    def _add_levels(self) -> None:
+        """As many again as there are; for all candidates at once, since they mostly fill up in step."""
+        known = len(self._levels)
+        more = max(known, 2)
+        already = np.repeat(np.arange(known, known + more), len(self._rows))
+        scores = self._scored(np.tile(self._rows, more), already)  # [more * C]
+        self._levels += scores.reshape(more, -1).tolist()
 
     def _scored(self, rows: Ints, already: Ints) -> Ints:
         """`[C]`: for each row, with so many pods of the shape there already."""
