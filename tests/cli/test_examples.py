@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from koordpy.api.podgroup import SIGS_GROUP, X_GROUP
 from koordpy.configfile import read_settings
-from tests.builders import node_json, pod_json
+from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import started
+from tests.controllers.world import definition as podgroup_definition
 from tests.controlplane.client import Client
 from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
 
@@ -81,6 +83,47 @@ async def test_the_roles_allow_everything_that_scheduling_needs(guarded, admin, 
     assert "orbidden" not in log
     lease = (await admin.get("leases", "koord-scheduler", namespace="kube-system")).ok()
     assert not lease["spec"].get("holderIdentity")  # given back, with the permission to do so
+
+
+def in_gang(name: str, gang: str) -> Json:
+    return pod_json(name, cpu=1, labels={"pod-group.scheduling.sigs.k8s.io": gang})
+
+
+async def has_phase(admin: Client, api_group: str, name: str, phase: str) -> bool:
+    found = (await admin.get(f"apis/{api_group}/v1alpha1/podgroups", name)).ok()
+    return found.get("status", {}).get("phase") == phase
+
+
+async def is_served(admin: Client, resource: str) -> bool:
+    return (await admin.list(resource)).status == 200
+
+
+@pytest.mark.real
+async def test_the_roles_allow_everything_that_gangs_and_their_status_need(guarded, admin, tmp_path):
+    await apply(admin, "rbac.yaml")
+    (await admin.create("nodes", node_json("n1"))).ok()
+    gangs = {"koordinators": SIGS_GROUP, "coschedulings": X_GROUP}  # the first without a subresource for its status
+    for name, api_group in gangs.items():
+        definition = podgroup_definition(api_group, status_subresource=api_group == X_GROUP)
+        (await admin.create("customresourcedefinitions", definition)).ok()
+        resource = f"apis/{api_group}/v1alpha1/podgroups"
+        await until(lambda resource=resource: is_served(admin, resource))
+        body = {"apiVersion": f"{api_group}/v1alpha1", "kind": "PodGroup", "metadata": {"name": name}}
+        (await admin.create(resource, body | {"spec": {"minMember": 2}})).ok()
+        (await admin.create("pods", in_gang(f"{name}-1", name))).ok()
+        (await admin.create("pods", in_gang(f"{name}-2", name))).ok()
+    kubeconfig = guarded.kubeconfig(tmp_path / "kubeconfig", token=await token_of_koordpy(admin))
+    quiet = ("--bind-address", "127.0.0.1", "--port", "0")
+    with started("run", "--with-controllers", "--kubeconfig", kubeconfig, *quiet) as scheduler:
+        for name, api_group in gangs.items():
+            await until(lambda name=name, api_group=api_group: has_phase(admin, api_group, name, "Scheduled"))
+        scheduler.terminate()
+        _, log = scheduler.communicate(timeout=PATIENCE_S)
+    assert scheduler.returncode == 0
+    assert "orbidden" not in log
+    for lease in ("koord-scheduler", "koordpy-controllers"):
+        spec = (await admin.get("leases", lease, namespace="kube-system")).ok()["spec"]
+        assert not spec.get("holderIdentity")
 
 
 @pytest.mark.real
