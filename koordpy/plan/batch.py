@@ -59,7 +59,7 @@ def can_fill(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
 
 def fill(shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Profile) -> list[int]:
     """The rows of `wanted` pods, or of as many as the slots `[N]` allow, in the order of placing."""
-    return _Filling(shape, wanted, offered, cluster, profile).take()
+    return _Filling(shape, wanted, offered, cluster, profile).take() if offered.any() else []
 
 
 class _Filling:
@@ -138,7 +138,7 @@ class _Filling:
         total: Ints = np.zeros(len(self._rows), dtype=np.int64)
         for score, weight in self._steady:
             total[still] += weight * score.score(self._shape, self._cluster, self._rows[still])
-        return total.tolist(), len(total) == 0 or bool((total[still] == total[still][0]).all())
+        return total.tolist(), bool((total[still] == total[still][0]).all())
 
     def _others_changed(self) -> bool:
         """A node is full. Scores are relative to the best candidate, so those of the others may be other ones now."""

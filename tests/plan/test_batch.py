@@ -1,0 +1,105 @@
+"""Many pods at once go exactly where they would go one by one."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.trial import Trial
+from koordpy.plan import batch, placement
+from koordpy.plan.profile import Profile
+from koordpy.plan.profiles import PluginSet, Wishes, build_profile, default_profile
+from tests.builders import node, pod
+from tests.plan.constraints import affinity, host_port, pod_term, selector, spread_over, taint
+
+MOST = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
+EFFECTS = ["PreferNoSchedule", "NoSchedule"]
+PROFILES = [
+    default_profile("koord-scheduler"),
+    build_profile("packing", Wishes(args={"NodeResourcesFit": MOST})),
+    build_profile("plain", Wishes(scores=PluginSet(enabled=(("ImageLocality", 1),), disabled=("*",)))),
+]
+
+
+def one_by_one(shape: Any, wanted: int, cluster: Cluster, profile: Profile) -> list[int]:
+    rows: list[int] = []
+    with Trial(cluster.occupancy) as trial:
+        for _ in range(wanted):
+            accepted = placement.feasible(shape, cluster, profile)
+            if not accepted.any():
+                break
+            rows.append(placement.best(shape, cluster, profile, accepted))
+            trial.place(rows[-1], shape)
+    return rows
+
+
+def random_cluster(rng: Random) -> Cluster:
+    cluster = Cluster()
+    for number in range(rng.randint(1, 8)):
+        cluster.upsert_node(
+            node(
+                f"n{number}",
+                cpu=rng.choice([1, 2, 4, 7]),
+                memory=rng.choice(["1Gi", "4Gi", "9Gi"]),
+                pods=rng.choice([1, 3, 110]),
+                labels={"pool": rng.choice("xy"), "zone": rng.choice("ab")},
+                taints=[taint("k", effect=rng.choice(["PreferNoSchedule", "NoSchedule"]))]
+                if rng.random() < 0.4
+                else None,
+                images={"example.com/image:1": 900 * 2**20} if rng.random() < 0.3 else None,
+            )
+        )
+        for neighbour in range(rng.randint(0, 3)):
+            near = affinity(apart=[pod_term("zone", selector(app="a"))]) if rng.random() < 0.1 else None
+            cluster.upsert_pod(
+                pod(f"r{number}-{neighbour}", node=f"n{number}", cpu="300m", memory="100Mi", affinity=near)
+            )
+    return cluster
+
+
+def random_pod(rng: Random) -> dict[str, Any]:
+    given: dict[str, Any] = {"cpu": rng.choice(["0", "250m", "1"]), "memory": rng.choice([None, "256Mi", "1Gi"])}
+    if rng.random() < 0.3:
+        given["labels"] = {"app": "a"}
+    if rng.random() < 0.3:
+        given["tolerations"] = [{"key": "k", "operator": "Exists"}]
+    if rng.random() < 0.4:
+        preferred = {
+            "weight": 50,
+            "preference": {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["x"]}]},
+        }
+        given["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}
+    return given
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_batch_goes_where_its_pods_would_go_one_by_one(seed: int):
+    rng = Random(seed)
+    cluster, profile = random_cluster(rng), rng.choice(PROFILES)
+    shape = cluster.upsert_pod(pod("incoming", **random_pod(rng)))[0].shape
+    wanted = rng.choice([1, 2, 5, 40])
+    offered = batch.slots(shape, cluster, profile)
+    assert offered is not None
+    assert batch.can_fill(shape, cluster, profile)
+    assert batch.fill(shape, wanted, offered, cluster, profile) == one_by_one(shape, wanted, cluster, profile)
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {"host_ports": [host_port(80)]},
+        {"affinity": affinity(apart=[pod_term("zone", selector(app="a"))]), "labels": {"app": "a"}},
+        {"spread": [spread_over("zone", selector(app="a"))], "labels": {"app": "a"}},
+    ],
+)
+def test_pods_that_mind_each_other_are_not_placed_as_a_batch(given_: dict[str, Any]):
+    cluster = Cluster()
+    cluster.upsert_node(node("n1", labels={"zone": "a"}))
+    shape = cluster.upsert_pod(pod("p", **given_))[0].shape
+    assert batch.slots(shape, cluster, PROFILES[0]) is None
