@@ -77,6 +77,10 @@ def random_pod(rng: Random) -> dict[str, Any]:
     return given
 
 
+def _in(key: str, value: str) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": [value]}
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_batch_goes_where_its_pods_would_go_one_by_one(seed: int):
