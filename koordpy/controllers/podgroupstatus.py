@@ -123,7 +123,7 @@ def _is_over(previous: PodGroupStatus, derived: PodGroupStatus, tally: _Tally, m
     needed = max(minimum, 1)
     if previous.phase == "Finished":
         return not tally.active and tally.unfinished < needed
-    return not tally.unfinished or tally.usable < needed
+    return tally.usable < needed
 
 
 def _occupied_by(counted: list[Member]) -> str:

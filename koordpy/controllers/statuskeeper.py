@@ -37,6 +37,7 @@ class StatusKeeper:
         """Write what differs in one gang; how long to leave it alone."""
         gang = self._roster.get(key)
         if gang is None:
+            self._backoffs.pop(key, None)
             return _PAUSE_S
         if gang.is_foreign:
             self._leave_to_others(gang)

@@ -9,7 +9,11 @@ import pytest
 
 from koordpy.api.podgroup import GROUPS, SIGS_GROUP, X_GROUP
 from koordpy.config import Settings
+from koordpy.controllers.process import _elected
 from koordpy.embedded.faults import Fault, Rule
+from koordpy.embedded.transport import DirectTransport
+from koordpy.kube.client import Client, NotLeading
+from tests.builders import pod_json
 from tests.controllers.world import ALONE, DEFINITIONS, MEMBER, PODS, World, definition, path_of
 
 pytestmark = pytest.mark.looptime
@@ -73,6 +77,32 @@ async def test_one_change_is_one_write_and_no_change_is_none(kind):
         await world.ask("PATCH", path_of(name="g"), {"metadata": {"labels": {"x": "y"}}})
         await world.status()
         assert len(world.writes()) == before + 1
+
+
+async def test_a_field_that_the_definition_does_not_keep_is_not_written_again_and_again():
+    async with World(definition(scheduled=False)) as world, world.controllers():
+        await world.pod("a", node="n")
+        await world.pod_group("g", minimum=1)
+        await world.pod_group("h", minimum=1)
+        assert (await world.phase_of("g"), await world.phase_of("h")) == ("Scheduled", "Pending")
+        before = len(world.writes())
+        for name in ("h", "g"):
+            await world.ask("PATCH", path_of(name=name), {"metadata": {"labels": {"x": "y"}}})
+            await world.status()
+        assert len(world.writes()) == before
+
+
+async def test_nothing_is_written_before_all_pods_are_known():
+    async with World(definition()) as world:
+        await world.pod_group(minimum=1)
+        await world.pod("a", node="n")
+        async with world.controllers():
+            assert await world.phase_of() == "Scheduled"
+        writes = len(world.writes())
+        world.faults.add(Rule(Fault.DELAY, "GET", "/api/v1/pods", seconds=20.0))
+        async with world.controllers():
+            await asyncio.sleep(30)
+        assert len(world.writes()) == writes
 
 
 async def test_a_start_over_finds_nothing_to_write():
@@ -162,6 +192,7 @@ async def test_a_pod_that_changes_its_gang_is_counted_where_it_belongs():
         await world.pod_group("g", minimum=1)
         await world.pod_group("h", minimum=1)
         await world.pod("a", gang="g")
+        assert await world.phase_of("g") == "PreScheduling"
         await world.ask("PATCH", f"{PODS}/a", {"metadata": {"labels": {MEMBER: "h"}}})
         assert (await world.phase_of("g"), await world.phase_of("h")) == ("Pending", "PreScheduling")
 
@@ -226,6 +257,17 @@ async def test_a_write_that_fails_is_made_later(status):
             await asyncio.sleep(600)
             assert rule.hits == 12
             assert await world.phase_of() == "Pending"
+
+
+async def test_what_we_have_written_is_known_although_the_watch_is_silent():
+    async with World(definition()) as world:
+        await world.pod_group(minimum=1)
+        world.faults.add(Rule(Fault.WATCH_STUCK, path=".*/podgroups"))
+        async with world.controllers():
+            assert await world.phase_of() == "Pending"
+            await world.pod("a")
+            assert await world.phase_of() == "PreScheduling"
+            assert len(world.writes()) == 2
 
 
 async def test_a_write_whose_answer_is_lost_is_no_harm():
@@ -326,6 +368,25 @@ async def test_a_pod_of_another_scheduler_is_no_member():
         await world.pod("b", scheduler="default-scheduler")
         await world.pod_group(minimum=2)
         assert await world.phase_of() == "Pending"
+
+
+async def test_a_gated_pod_is_no_member_until_its_gates_are_gone():
+    async with World(definition()) as world, world.controllers():
+        await world.pod_group(minimum=1)
+        gated = pod_json("a", labels={MEMBER: "g"})
+        gated["spec"]["schedulingGates"] = [{"name": "x.io/quota"}]
+        await world.cluster.create(PODS, gated)
+        assert await world.phase_of() == "Pending"
+        await world.ask("PATCH", f"{PODS}/a", {"spec": {"schedulingGates": None}})
+        assert await world.phase_of() == "PreScheduling"
+
+
+async def test_nothing_can_be_written_without_the_lease():
+    async with World(definition()) as world:
+        client = Client(DirectTransport(world.cluster.handle))
+        _, writing = _elected(client, Settings())
+        with pytest.raises(NotLeading):
+            await writing.write("PATCH", path_of(name="g"), {})
 
 
 async def test_of_two_only_the_holder_of_the_lease_writes():

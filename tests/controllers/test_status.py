@@ -137,6 +137,10 @@ def test_finished_stays_when_its_pods_are_cleaned_up(letters):
     assert status_of(members(letters), group(4), FINISHED) == FINISHED
 
 
+def test_those_of_a_finished_gang_that_are_cleaned_up_first_stay_counted():
+    assert status_of(members("sss"), group(2), FINISHED) == FINISHED
+
+
 @pytest.mark.parametrize("letters", ["", "f", "sf", "FFFS"])
 def test_failed_stays_when_its_pods_are_cleaned_up(letters):
     assert status_of(members(letters), group(4), FAILED) == FAILED
