@@ -144,9 +144,10 @@ class _Filling:
         """A node is full. Scores are relative to the best candidate, so those of the others may be other ones now."""
         before = self._base
         still = np.array([left > 0 for left in self._left], dtype=np.bool_)
-        if still.any():
-            self._base, self._is_flat = self._steady_scores(still)
-        return self._base != before
+        if not still.any():
+            return False
+        self._base, self._is_flat = self._steady_scores(still)
+        return any(left and was != now for left, was, now in zip(self._left, before, self._base, strict=True))
 
 
 def _is_steady(plugin: Any, shape: Shape, cluster: Cluster) -> bool:

@@ -107,3 +107,23 @@ def test_pods_that_mind_each_other_are_not_placed_as_a_batch(given_: dict[str, A
     cluster.upsert_node(node("n1", labels={"zone": "a"}))
     shape = cluster.upsert_pod(pod("p", **given_))[0].shape
     assert batch.slots(shape, cluster, PROFILES[0]) is None
+
+
+def test_when_the_most_preferred_node_is_full_the_others_are_judged_anew():
+    """Preferences are relative to the best candidate: 60 beside 40 weighs more when the 100 is gone."""
+    cluster = Cluster()
+    cluster.upsert_node(node("best", cpu=1, memory="1Gi", labels={"pool": "x", "zone": "a"}))
+    cluster.upsert_node(node("good", cpu=8, memory="8Gi", labels={"pool": "x", "zone": "b"}))
+    cluster.upsert_node(node("fair", cpu=8, memory="8Gi", labels={"pool": "y", "zone": "a"}))
+    cluster.upsert_pod(pod("busy", node="good", cpu="4300m", memory="4300Mi"))
+    preferred = [
+        {"weight": 60, "preference": {"matchExpressions": [_in("pool", "x")]}},
+        {"weight": 40, "preference": {"matchExpressions": [_in("zone", "a")]}},
+    ]
+    wish = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    shape = cluster.upsert_pod(pod("incoming", cpu=1, memory="1Gi", affinity=wish))[0].shape
+    offered = batch.slots(shape, cluster, PROFILES[0])
+    assert offered is not None
+    rows = batch.fill(shape, 3, offered, cluster, PROFILES[0])
+    assert rows == one_by_one(shape, 3, cluster, PROFILES[0])
+    assert [cluster.nodes.names[row] for row in rows][:2] == ["best", "good"]
