@@ -36,10 +36,12 @@ class Serving:
 
 @dataclass(frozen=True)
 class GangSettings:
-    """How gangs that accumulate are treated."""
+    """How jobs, and gangs above all, are treated."""
 
     on_timeout: Literal["Abandon", "Retry"] = "Abandon"  # a gang that waited in vain is left alone, as documented
     max_gap_percent: int = 100  # a NonStrict gang that misses more of its minimum than this keeps nothing
+    preemption: bool = True
+    topology: bool = True
 
 
 @dataclass(frozen=True)

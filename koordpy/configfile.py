@@ -17,7 +17,11 @@ import yaml
 from koordpy.api.errors import MalformedValue
 from koordpy.api.strict import Misread, Strict, read_strictly
 from koordpy.api.times import seconds_of_duration
-from koordpy.config import LeaderElection, Settings
+from koordpy.cluster.gangspec import GangDefaults
+from koordpy.config import GangSettings, LeaderElection, Settings
+from koordpy.coscheduling import PLUGIN as COSCHEDULING
+from koordpy.coscheduling import WITHOUT_MEANING as COSCHEDULING_WITHOUT_MEANING
+from koordpy.coscheduling import read_coscheduling
 from koordpy.kube.lease import Timing
 from koordpy.plan.arguments import volume_bind_timeout_s
 from koordpy.plan.profile import Profile
@@ -34,6 +38,7 @@ _WITHOUT_MEANING = (
     "delay_cache_until_active",
 )
 
+_OF_GANGS = frozenset(COSCHEDULING_WITHOUT_MEANING)
 _WITH_MEANING = ("multi_point", "filter", "score")  # of the extension points
 
 
@@ -162,8 +167,11 @@ def _settings(file: _File) -> tuple[Settings, list[str]]:
         raise MalformedValue("podInitialBackoffSeconds", first, "is not positive")
     if most < first:
         raise MalformedValue("podMaxBackoffSeconds", most, f"is below podInitialBackoffSeconds, {first}")
+    gang_defaults, gangs = _gangs(file.profiles)
     settings = Settings(
         profiles=_profiles(file.profiles),
+        gang_defaults=gang_defaults,
+        gangs=gangs,
         leader_election=_leader_election(file.leader_election),
         first_backoff_s=first,
         most_backoff_s=most,
@@ -199,6 +207,21 @@ def _profile(number: int, file: _Profile) -> Profile:
         return build_profile(file.scheduler_name, wishes)
     except (MalformedValue, Misread) as error:
         raise BadConfig(f"profiles[{number}].{error}") from None
+
+
+def _gangs(profiles: list[_Profile]) -> tuple[GangDefaults, GangSettings]:
+    """A gang may have pods of several profiles, so that they must agree about gangs."""
+    found: dict[int, tuple[GangDefaults, GangSettings]] = {}
+    for number, profile in enumerate(profiles):
+        for config in profile.plugin_config:
+            if config.name == COSCHEDULING:
+                try:
+                    found[number] = read_coscheduling(config.args)
+                except (MalformedValue, Misread) as error:
+                    raise BadConfig(f"profiles[{number}].pluginConfig of {COSCHEDULING}: {error}") from None
+    if len(set(found.values())) > 1:
+        raise BadConfig(f"profiles: the pluginConfig of {COSCHEDULING} must be the same in all profiles that have one")
+    return next(iter(found.values()), (GangDefaults(), GangSettings()))
 
 
 def _volume_bind_timeout_s(profile: _Profile) -> int:
@@ -260,6 +283,8 @@ def _plugins_without_meaning(profile: _Profile) -> Iterator[str]:
     for config in profile.plugin_config:
         if config.name in WITHOUT_MEANING:
             yield f"pluginConfig of {config.name}"
+        if config.name == COSCHEDULING:
+            yield from (f"pluginConfig of {config.name}: {field}" for field in config.args if field in _OF_GANGS)
 
 
 def _camel(name: str) -> str:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 import structlog
+from aiohttp import web
 
 from koordpy import __version__, metrics
 from koordpy.cluster.picture import Cluster
@@ -27,6 +28,7 @@ from koordpy.kube.transport import HttpTransport
 from koordpy.queue import JobQueue, State
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler
+from koordpy.serve.gangs import add_gang_routes
 from koordpy.serve.health import Health
 from koordpy.serve.http import application, serve
 from koordpy.volumebinder import VolumeBinder
@@ -70,6 +72,7 @@ class Process:
         election = settings.leader_election
         self._settings = settings
         self._lease: LeaderLease | None = None
+        self._leads = False
         if election.enabled:
             name = LeaseName(election.namespace, election.name)
             self._lease = LeaderLease(client, name, identity, election.timing)
@@ -113,12 +116,17 @@ class Process:
         log.info("starting", version=__version__, profiles=[p.scheduler_name for p in self._settings.profiles])
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(serve(application(self.health, self._refresh_gauges), self._settings.serving))
+                group.create_task(serve(self._application(), self._settings.serving))
                 group.create_task(self._watches.run())
                 group.create_task(_measure_lag())
                 group.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
         finally:
             self.health.stopping = True
+
+    def _application(self) -> web.Application:
+        app = application(self.health, self._refresh_gauges)
+        add_gang_routes(app, self.cluster.gangs, lambda: self._leads)
+        return app
 
     async def _lead(self) -> None:
         began = time.monotonic()
@@ -137,7 +145,11 @@ class Process:
             pods=len(self.cluster.pods),
             seconds=round(time.monotonic() - began, 3),
         )
-        await self.scheduler.run()
+        self._leads = True
+        try:
+            await self.scheduler.run()
+        finally:
+            self._leads = False
 
     def _refresh_gauges(self) -> None:
         counts = self.queue.counts()

@@ -439,7 +439,6 @@ def test_fields_without_meaning_are_listed(read):
         "profiles[0].percentageOfNodesToScore",
         "profiles[0].pluginConfig of DefaultPreemption",
         "profiles[0].plugins.filter: NodeName",
-        "profiles[0].plugins.multiPoint: Coscheduling",
         "profiles[0].plugins.preFilter",
         "profiles[0].plugins.queueSort",
     ]

@@ -10,7 +10,7 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.strict import Misread
 from koordpy.plan.filters.unsupported import Unsupported
 from koordpy.plan.profile import Profile
-from koordpy.plan.registry import BUILT_IN, WITHOUT_MEANING, Plugin, third_party
+from koordpy.plan.registry import BUILT_IN, OUR_OWN, WITHOUT_MEANING, Plugin, third_party
 
 _MOST_WEIGHT = 2**31 - 1  # the API's own; so many scores of 100 still add up in 64 bits
 _OF_A_FILTER = ("name", "static", "passes", "explain")
@@ -109,7 +109,7 @@ def _check_names(others: tuple[Plugin, ...], wishes: Wishes) -> None:
 
 def _check_args(known: dict[str, Plugin], args: Mapping[str, Mapping[str, Any]]) -> None:
     for name, given in args.items():
-        if name not in known and name not in WITHOUT_MEANING:
+        if name not in known and name not in WITHOUT_MEANING | OUR_OWN:
             raise MalformedValue("pluginConfig.name", name, _choices(known))
         # What kube-scheduler writes out has a kind for every plugin, also for those that nobody gave anything.
         if name in known and not known[name].takes_args and given.keys() - {"apiVersion", "kind"}:
@@ -119,7 +119,7 @@ def _check_args(known: dict[str, Plugin], args: Mapping[str, Mapping[str, Any]])
 def _check(known: dict[str, Plugin], place: str, plugins: PluginSet, fits: Callable[[Plugin], bool]) -> None:
     names = [name for name, _ in plugins.enabled]
     for field_, name in _named(place, plugins):
-        if name not in known and name not in WITHOUT_MEANING and not (name == "*" and name not in names):
+        if name not in known and name not in WITHOUT_MEANING | OUR_OWN and not (name == "*" and name not in names):
             raise MalformedValue(field_, name, _choices(known))
     for i, (name, weight) in enumerate(plugins.enabled):
         if name in names[:i]:

@@ -79,11 +79,13 @@ BUILT_IN = (
     Plugin("ImageLocality", score=lambda _: ImageLocality()),
 )
 
+# The stages of gangs are the scheduler's own, at every extension point; what can be set is read elsewhere.
+OUR_OWN = frozenset({"Coscheduling"})
 # Known to kube-scheduler or Koordinator and part of koordpy itself, or not there: naming them is no mistake.
 WITHOUT_MEANING = frozenset(
     {
         "SchedulingGates", "PrioritySort", "NodeName", "DefaultPreemption", "DefaultBinder", "DynamicResources",
-        "NodeDeclaredFeatures", "GangScheduling", "Coscheduling",
+        "NodeDeclaredFeatures", "GangScheduling",
     }
 )  # fmt: skip
 
