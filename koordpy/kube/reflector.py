@@ -255,12 +255,12 @@ class Reflector(Generic[T]):
                 Forbidden: "grant the permission to koordpy's account, then it goes on by itself",
                 Unauthorized: "the credentials have expired or are wrong; renew them, then it goes on by itself",
             }.get(type(error), "trying again")
-            log.warning("watch_failed", resource=self._resource.name, problem=str(error), hint=hint)
+            log.warning("watch_failed", resource=self._resource.full_name, problem=str(error), hint=hint)
         self.trouble = f"{type(error).__name__}: {error}"
 
     def _recovered(self) -> None:
         if self.trouble:
-            log.info("watch_recovered", resource=self._resource.name)
+            log.info("watch_recovered", resource=self._resource.full_name)
         self.trouble = ""
 
 
