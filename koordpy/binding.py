@@ -43,6 +43,7 @@ class _Release:
     placements: Sequence[Placement]
     volumes_left: int
     binds_left: int
+    of_gangs: bool
     given_up: bool = False
     nodes: dict[str, list[str]] = field(default_factory=dict)  # gang -> nodes of those that were bound
 
@@ -80,10 +81,10 @@ class Binder:
         self.binds.clear()
         self._volume_binds.clear()
 
-    def release(self, placements: Sequence[Placement], ticket: Ticket) -> None:
+    def release(self, placements: Sequence[Placement], ticket: Ticket, *, of_gangs: bool) -> None:
         """All of these may be bound."""
         with_volumes = [placement for placement in placements if any(placement.volumes)]
-        release = _Release(ticket, placements, len(with_volumes), len(placements))
+        release = _Release(ticket, placements, len(with_volumes), len(placements), of_gangs)
         for placement in with_volumes:
             self._volume_binds.put(partial(self._bind_volumes, release, placement))
         if not with_volumes:
@@ -165,9 +166,11 @@ class Binder:
         self._jobs.take_note()
 
     def _tell_gangs(self, release: _Release) -> None:
+        if not release.of_gangs:
+            return
         for gang_id, nodes in release.nodes.items():
             gang = self._cluster.gangs.get(gang_id)
-            if gang is not None and len(release.placements) > 1:
+            if gang is not None:
                 self._reporter.gang_scheduled(gang, len(nodes), len(set(nodes)))
         if release.nodes:
             metrics.GANG_SECONDS.observe(time.monotonic() - release.ticket.first_seen)

@@ -152,7 +152,7 @@ def alike_of(job: Job, cluster: Cluster) -> Alike:
         for shape, count in shapes.items():
             others = len(demand.members) - count
             if shape is not None and demand.needed > others:
-                wants[shape] += demand.needed - others
+                wants[shape] += demand.needed - others if demand.mode == "Strict" else 1
         spec = gang.spec if gang is not None else None
         apart.append(
             (demand.needed, demand.mode, frozenset(shapes.items()), spec and (spec.min_resources, spec.topology))

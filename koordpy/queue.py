@@ -149,6 +149,8 @@ class JobQueue:
             self._tickets[key] = ticket
         self._unpark(ticket)
         ticket.priority, ticket.pods = priority, pods
+        if not ticket.failures:
+            ticket.since = created
         if ready:
             self._activate(ticket, "GangChange")
         elif ticket.state not in (State.ACTIVE, State.BACKOFF):
@@ -196,10 +198,19 @@ class JobQueue:
         self._wake_scout(ticket.alike)
 
     def park(
-        self, ticket: Ticket, cures: Change, refused_by: frozenset[str] = frozenset(), alike: Alike | None = None
+        self,
+        ticket: Ticket,
+        cures: Change,
+        refused_by: frozenset[str] = frozenset(),
+        *,
+        alike: Alike | None = None,
+        attempted: bool = True,
     ) -> None:
-        """It was refused: sleep until one of the cures happens; `alike` is what the job turned out to be."""
-        if self._failed(ticket):
+        """It was refused: sleep until one of the cures happens; `alike` is what the job turned out to be.
+
+        One that was not even attempted, such as a gang without all of its members, keeps its place.
+        """
+        if self._failed(ticket) if attempted else self._tickets.get(ticket.key) is ticket:
             ticket.alike = alike or ticket.alike
             ticket.refused_by = refused_by
             ticket.state, ticket.parked_at, ticket.rescued = State.PARKED, self._clock(), False

@@ -117,9 +117,11 @@ class Reporter:
     async def _annotate(self, pod: PodRef, annotations: dict[str, str], after_s: float = _SAY_AGAIN_FIRST_S) -> None:
         try:
             await annotate(self._client, pod, annotations)
-        except (NotFound, Conflict, NotLeading):
-            return  # gone, or another pod by now, or no longer ours to say
+        except (NotFound, NotLeading):
+            return  # gone, or no longer ours to say
         except ApiError as error:
+            if error.status == 422:
+                return  # another pod of the name
             self._lost("annotation", f"{pod.namespace}/{pod.name}", error)
             again = partial(self._annotate, pod, annotations, min(2 * after_s, _SAY_AGAIN_MOST_S))
             asyncio.get_running_loop().call_later(after_s, self.lane.put, again)

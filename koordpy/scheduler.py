@@ -31,7 +31,7 @@ from koordpy.plan.gangs import plan_gangs
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profile import Profile
-from koordpy.plan.progress import Waiter, could_complete, first_in_line, who_must_let_go
+from koordpy.plan.progress import Waiter, could_complete, first_in_line, still_fits, who_must_let_go
 from koordpy.queue import JobQueue, Ticket
 from koordpy.report import Reporter
 from koordpy.volumebinder import VolumeBinder
@@ -156,16 +156,18 @@ class Scheduler:
 
     def schedule_one(self, ticket: Ticket) -> None:
         """One job, from the head of the queue to its binds under way, or back to sleep with a reason."""
+        self._recheck(ticket.key)
         job = self._jobs.job_of(ticket)
         if job is None:
             self._queue.done(ticket)
             return
         started = time.perf_counter()
-        answer = self._prefilter(job, ticket) or self._postfilter(job, self._plan(job))
+        refusal = self._prefilter(job, ticket)
+        answer = refusal or self._postfilter(job, self._plan(job))
         metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
         if isinstance(answer, Refusal):
             self._let_go(job.key)
-            self._refuse(job, ticket, answer)
+            self._refuse(self._jobs.job_of(ticket) or job, ticket, answer, attempted=refusal is None)
         elif answer.missing is not None:
             self._accumulate(job, ticket, answer)
         elif answer.left_over is not None and not answer.placements and not self.room.get(job.key):
@@ -210,7 +212,7 @@ class Scheduler:
         self._queue.done(ticket)
         if ticket.rescued:
             metrics.RESCUES.inc()
-        self.binder.release((*waiting, *answer.placements), ticket)
+        self.binder.release((*waiting, *answer.placements), ticket, of_gangs=bool(group))
         if group:
             self._jobs.refresh(group)  # whoever was left over is tried again by itself
 
@@ -226,9 +228,9 @@ class Scheduler:
         if came:
             wake(self._cluster, self._queue, happened._replace(change=Change.POD_CAME))
 
-    def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal) -> None:
+    def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal, *, attempted: bool = True) -> None:
         alike = alike_of(job, self._cluster) if job.demands else None
-        self._queue.park(ticket, refusal.cures, refusal.plugins, alike)
+        self._queue.park(ticket, refusal.cures, refusal.plugins, alike=alike, attempted=attempted)
         for member in (*job.members, *self.room.members(job.key)):
             self._reporter.refused(member, refusal)
         for gang in self._gangs_of(job):
@@ -236,6 +238,12 @@ class Scheduler:
         log.debug("refused", job=ticket.name, message=refusal.message)
 
     # --- gangs that accumulate ---
+
+    def _recheck(self, key: str) -> None:
+        """Nodes go, shrink and get tainted while members wait for the rest: those who fit no more lose their place."""
+        for pod in self.room.members(key):
+            if not still_fits(pod, self._cluster, self._profiles[pod.scheduler]):
+                wake(self._cluster, self._queue, self._cluster.forget(pod.uid))
 
     def _accumulate(self, job: Job, ticket: Ticket, answer: Plan) -> None:
         """Not complete: keep what was placed if that is allowed, and wait for the rest."""

@@ -134,7 +134,7 @@ async def say_unscheduled(client: Client, pod: PodRef, condition: Unscheduled) -
 
 
 async def annotate(client: Client, pod: PodRef, annotations: dict[str, str]) -> None:
-    """Put annotations on a pod; raises Conflict when another pod has taken its name."""
+    """Put annotations on a pod; the API server answers 422 when another pod has taken its name."""
     body = {"metadata": {"uid": pod.uid, "annotations": annotations}}
     await client.write("PATCH", pod.path, body, content_type=MERGE_PATCH)
 

@@ -82,22 +82,33 @@ class _Attempt:
         self.placements: list[Placement] = []
         self.short: dict[str, Refusal] = {}  # by gang: why it falls short of its minimum
         self.left_over: Refusal | None = None
+        self._culprits: dict[str, tuple[_Batch, Refusal, PodRecord]] = {}  # by gang that falls short
         self._placed: Counter[str] = Counter()  # by gang
 
     def run(self) -> None:
         """First what each gang needs, the scarcest first; then what else fits."""
         if len(self._batches) == 1:
             self._place_only(self._batches[0])
-            return
-        self._batches.sort(key=self._slack)
+        else:
+            self._batches.sort(key=self._slack)
+            self._place_needed()
+            if not self._culprits:
+                self._place_surplus()
+        for gang, (each, refusal, culprit) in self._culprits.items():
+            self.short[gang] = _said_for_gang(refusal, each.demand, self._placed[gang], culprit)
+
+    def _place_needed(self) -> None:
+        """A strict gang that falls short ends it; only its own other members are still tried, to be counted."""
+        lost = ""
         for each in self._batches:
+            if lost and each.demand.gang != lost:
+                continue
             refusal = self._place(each, each.demand.needed - self._placed[each.demand.gang])
             if refusal is not None and self._falls_short(each.demand):
                 self._give_up(each, refusal)
-                if each.demand.mode == "Strict":
-                    return
-        if self.short:
-            return
+                lost = each.demand.gang if each.demand.mode == "Strict" else lost
+
+    def _place_surplus(self) -> None:
         for each in self._batches:
             if not each.stuck:
                 self.left_over = self._place(each, len(each.members)) or self.left_over
@@ -111,8 +122,7 @@ class _Attempt:
             self._give_up(only, refusal)
 
     def _give_up(self, each: _Batch, refusal: Refusal) -> None:
-        gang = each.demand.gang
-        self.short[gang] = _said_for_gang(refusal, each.demand, self._placed[gang], each.members[0])
+        self._culprits.setdefault(each.demand.gang, (each, refusal, each.members[0]))
 
     def _falls_short(self, demand: Demand) -> bool:
         """The minimum cannot be reached any more with the members left."""

@@ -14,10 +14,12 @@ from koordpy.cluster.gangs import GangGroup
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.trial import Trial
+from koordpy.plan import placement
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.gang_rules import demands_of
 from koordpy.plan.gangs import Profiles, plan_gangs
 from koordpy.plan.job import Job
+from koordpy.plan.profile import Profile
 
 
 class Waiter(NamedTuple):
@@ -46,6 +48,16 @@ def could_complete(waiter: Waiter, cluster: Cluster, profiles: Profiles, beside:
         _place(beside, cluster, trial)
         answer = plan_gangs(job, cluster, profiles)
     return isinstance(answer, Plan) and answer.missing is None
+
+
+def still_fits(member: PodRecord, cluster: Cluster, profile: Profile) -> bool:
+    """Whether a member that waits would still be let onto its node."""
+    row = cluster.nodes.row_of(member.node)
+    if row is None or member.shape is None:
+        return False
+    with Trial(cluster.occupancy) as trial:
+        trial.place(row, member.shape, -1)
+        return bool(placement.feasible(member.shape, cluster, profile)[row])
 
 
 def who_must_let_go(
@@ -81,8 +93,8 @@ def _worth(answer: Plan | Refusal) -> tuple[bool, int]:
 
 
 def _place(placements: Iterable[Placement], cluster: Cluster, trial: Trial) -> None:
-    for placement in placements:
-        row, shape = cluster.nodes.row_of(placement.node), cluster.pods[placement.uid].shape
+    for each in placements:
+        row, shape = cluster.nodes.row_of(each.node), cluster.pods[each.uid].shape
         if row is not None and shape is not None:
             trial.place(row, shape)
 
