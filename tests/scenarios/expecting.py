@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
+from tests.scenarios.asking import Ask
 from tests.scenarios.ground import Ground, Json
 from tests.scenarios.mirror import EVENTS
 from tests.scenarios.objects import TIMED_OUT, condition, node_of
 
+_ASK_TIMES = 50
+_ASK_EVERY_S = 0.1
+
 
 class ExpectingVerbs(Ground):
     """Each waits until it is so, or looks for a while whether it stays so."""
+
+    http: Ask  # what the scheduler's own HTTP server answers: status, and the decoded JSON
 
     async def bound(self, *names: str, namespace: str = "") -> None:
         await self.until(lambda: all(node_of(self.pod(name, namespace)) for name in names), f"bound: {names}")
@@ -58,12 +67,40 @@ class ExpectingVerbs(Ground):
     async def not_timed_out(self, *names: str) -> None:
         await self.stays(lambda: not any(self._is_timed_out(name) for name in names), f"not timed out: {names}")
 
+    async def gang_summary(self, name: str) -> Json:
+        """What the gang API says about a gang of this namespace."""
+        status, answer = await self.http(f"/apis/v1/plugins/Coscheduling/gang/{self.namespace}/{name}")
+        assert status == 200, answer
+        return answer
+
+    async def answers(self, path: str, status: int) -> None:
+        """The scheduler's own server answers so, soon."""
+        await self._asked_until(path, lambda found, _: found == status, f"{path}: {status}")
+
+    async def gang_shows(self, gang: str, /, **fields: object) -> None:
+        """The gang API says so, soon."""
+
+        def shown(_: int, answer: object) -> bool:
+            return isinstance(answer, dict) and all(answer.get(field) == value for field, value in fields.items())
+
+        path = f"/apis/v1/plugins/Coscheduling/gang/{self.namespace}/{gang}"
+        await self._asked_until(path, shown, f"gang {gang} shows {fields}")
+
     async def at_rest(self) -> None:
         """At the end of a story: binds have settled, and nothing forbidden was seen."""
         await self.until(self.observer.at_rest, "no gang is bound in part")
 
     def node_names(self, *names: str) -> list[str]:
         return [node_of(self.pod(name)) for name in names]
+
+    async def _asked_until(self, path: str, true: Callable[[int, object], bool], what: str) -> None:
+        answer: object = None
+        for _ in range(_ASK_TIMES):
+            status, answer = await self.http(path)
+            if true(status, answer):
+                return
+            await asyncio.sleep(_ASK_EVERY_S)
+        raise AssertionError(f"not so: {what}; it is {answer}")
 
     def _bound_of(self, names: tuple[str, ...]) -> list[str]:
         return [name for name in names if node_of(self.pod(name))]

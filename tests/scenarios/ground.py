@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from koordpy.config import LeaderElection
 from tests.scenarios.api import Api
 from tests.scenarios.mirror import PODS, Mirror
 from tests.scenarios.objects import condition, node_of
@@ -17,6 +18,9 @@ from tests.scenarios.observer import Observer
 from tests.scenarios.scheduler import Instance
 
 Json = dict[str, Any]
+
+_TINY_S = 1e-5  # virtual time moves in microseconds: less than one of them would never be over
+_LOOK_EVERY_S = 0.05  # what is waited for need not be on the mirror
 
 
 class Ground:
@@ -29,7 +33,7 @@ class Ground:
         observer: Observer,
         *,
         namespace: str,
-        new_instance: Callable[[dict[str, Any]], Instance],
+        new_instance: Callable[[dict[str, Any], LeaderElection], Instance],
         wait_s: float,
         quiet_s: float,
     ) -> None:
@@ -55,13 +59,13 @@ class Ground:
             if found := true():
                 return found
             left = ends - asyncio.get_running_loop().time()
-            assert left > 0, f"never happened: {what}\n{self.describe()}"
-            await self._next_change(min(left, 0.5))
+            assert left > _TINY_S, f"never happened: {what}\n{self.describe()}"
+            await self._next_change(min(left, _LOOK_EVERY_S))
 
     async def stays(self, true: Callable[[], Any], what: str) -> None:
         """It is so, and stays so for a while."""
         ends = asyncio.get_running_loop().time() + self._quiet_s
-        while (left := ends - asyncio.get_running_loop().time()) > 0:
+        while (left := ends - asyncio.get_running_loop().time()) > _TINY_S:
             self.check()
             assert true(), f"not so, or not any more: {what}\n{self.describe()}"
             await self._next_change(left)

@@ -83,3 +83,8 @@ def node_of(pod: Json) -> str:
 
 def is_finished(pod: Json) -> bool:
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def members(gang_name: str, count: int) -> list[str]:
+    """a-1, a-2, ..."""
+    return [f"{gang_name}-{number}" for number in range(1, count + 1)]

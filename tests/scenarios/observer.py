@@ -28,12 +28,14 @@ class Observer:
         self._mirror, self._clock, self._settle_s = mirror, clock, settle_s
         self._seen: list[str] = []
         self._nodes: dict[str, str] = {}  # UID of a pod -> its node
-        self._satisfied: set[str] = set()
+        self._satisfied: set[str] = set()  # gangs that had their minimum at some time
+        self._started: set[str] = set()  # gangs that had it together with all that they start with
         self._partial: dict[str, float] = {}  # gang -> since when only a part of it is bound
         self.may_go: set[str] = set()  # UIDs of pods that the story deletes
         self.may_be_full: set[str] = set()  # nodes that the story made smaller than what is on them
         self.excused: set[str] = set()  # namespace/name of pods whose bind the story made fail, or made itself
         self.scheduler_runs = False
+        self.has_spoken = False
         mirror.listeners.append(self._hear)
 
     def check(self) -> None:
@@ -41,6 +43,7 @@ class Observer:
             if self._clock() - since > self._settle_s:
                 self._seen.append(self._describe(gang))
         if self._seen:
+            self.has_spoken = True
             raise Violation("; ".join(dict.fromkeys(self._seen)))
 
     def at_rest(self) -> bool:
@@ -58,7 +61,7 @@ class Observer:
 
     def _hear(self, kind: str, pod: Json) -> None:
         meta, node = pod["metadata"], node_of(pod)
-        uid, name = meta["uid"], f"{meta['namespace']}/{meta['name']}"
+        uid, name = meta["uid"], _key(pod)
         before = self._nodes.get(uid, "")
         if before and node != before:
             self._seen.append(f"{name} was on {before} and is on {node or 'no node'} now")
@@ -91,30 +94,28 @@ class Observer:
         pod_groups = [group for path in GROUPS.values() for group in self._mirror.all(path)]
         gangs = read_gangs(self._mirror.all(PODS), pod_groups)
         self._satisfied &= gangs.keys()  # one that is gone and made again is another one
+        self._started &= gangs.keys()
         self._satisfied |= {gang.name for gang in gangs.values() if self._is_satisfied(gang)}
-        partial = {name for name, gang in gangs.items() if self._is_partial(gang, gangs)} if self.scheduler_runs else ()
+        self._started |= {name for name in gangs if job_of(name, gangs) <= self._satisfied}
+        partial = {name for name, gang in gangs.items() if self._is_partial(gang)} if self.scheduler_runs else ()
         now = self._clock()
         self._partial = {name: self._partial.get(name, now) for name in partial}
 
     def _is_satisfied(self, gang: Gang) -> bool:
-        return gang.minimum is not None and self._started(gang) >= gang.minimum
+        has_node_or_excuse = sum(1 for pod in gang.members if node_of(pod) or _key(pod) in self.excused)
+        return gang.minimum is not None and has_node_or_excuse >= gang.minimum
 
-    def _is_partial(self, gang: Gang, gangs: dict[str, Gang]) -> bool:
-        """Some of it is bound, and it or a gang that it starts together with never had its minimum."""
-        if gang.name in self._satisfied and not gang.partners:
-            return False
-        return any(map(node_of, gang.members)) and not job_of(gang.name, gangs) <= self._satisfied
-
-    def _started(self, gang: Gang) -> int:
-        return sum(1 for pod in gang.members if node_of(pod) or self._is_excused(pod))
-
-    def _is_excused(self, pod: Json) -> bool:
-        return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" in self.excused
+    def _is_partial(self, gang: Gang) -> bool:
+        return gang.name not in self._started and any(map(node_of, gang.members))
 
     def _describe(self, name: str) -> str:
         pods = read_gangs(self._mirror.all(PODS), []).get(name)
         told = {pod["metadata"]["name"]: node_of(pod) for pod in pods.members} if pods else {}
         return f"gang {name} stays bound in part: {told}"
+
+
+def _key(pod: Json) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
 def _asked(pod: Json) -> dict[str, int]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from koordpy.api.times import micro_instant_of_seconds
+from koordpy.config import LeaderElection
 from koordpy.embedded.faults import Fault, Rule
 from tests.scenarios.ground import Ground
 
@@ -23,19 +25,40 @@ _ANY = "[^/]+"
 class OperatingVerbs(Ground):
     """One scheduler at a time. Faults hit only its calls."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
+    def __init__(self, *given: Any, wall: Callable[[], float], **named: Any) -> None:
         super().__init__(*given, **named)
         self._rules: list[Rule] = []
+        self._wall = wall
         self._config: dict[str, Any] = {}
 
     async def start(self, **coscheduling: Any) -> None:
         """Start koordpy; `coscheduling` are fields of CoschedulingArgs, kept over restarts."""
         self._config |= coscheduling
-        self.instance = self.new_instance(self._config)
+        await self._begin(LeaderElection(enabled=False))
+        self.observer.scheduler_started()
+
+    async def stand_by(self) -> None:
+        """Restart koordpy with leader election, while somebody else holds the lease."""
+        await self.stop()
+        await self._somebody_leads()
+        await self._begin(LeaderElection(namespace=self.namespace))
+
+    async def _begin(self, election: LeaderElection) -> None:
+        self.instance = self.new_instance(self._config, election)
         self.instance.transport.rules = self._rules
         self.instance.transport.bind_faulted = self.observer.excused.add
         await self.instance.start()
-        self.observer.scheduler_started()
+
+    async def _somebody_leads(self) -> None:
+        now = micro_instant_of_seconds(self._wall())
+        held = {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "acquireTime": now, "renewTime": now}
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "koord-scheduler"},
+            "spec": held,
+        }
+        await self.api.ask("POST", f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases", lease)
 
     async def stop(self) -> None:
         if self.instance is not None:
@@ -66,6 +89,10 @@ class OperatingVerbs(Ground):
         self.observer.scheduler_stopped()
         self.instance = None
         await running.kill()
+
+    async def another_second(self) -> None:
+        """What is created from here on is younger than what there is: creation times have whole seconds."""
+        await asyncio.sleep(1.0 - self._wall() % 1.0 + 0.01)
 
     def fails(self, call: str, *, pod: str = _ANY, status: int = 500, times: int | None = 1) -> Rule:
         """The next calls of this kind are answered with an error, and nothing is done. Status 0 cuts the connection."""

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import dataclasses
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from tests.controlplane.server import ControlPlane
 from tests.controlplane.sweep import cluster_scoped, sweep
 from tests.scenarios import clock
 from tests.scenarios.api import Api
-from tests.scenarios.asking import Ask, Captured, over_the_network
+from tests.scenarios.asking import Captured, over_the_network
 from tests.scenarios.cluster import ClusterVerbs
 from tests.scenarios.crds import install_crds
 from tests.scenarios.expecting import ExpectingVerbs
@@ -47,7 +48,6 @@ class World(ClusterVerbs, PodVerbs, OperatingVerbs, ExpectingVerbs):
     """A cluster with koordpy on it, and everything that a story can do with it and expect of it."""
 
     other_namespace: str
-    http: Ask  # what the scheduler's own HTTP server answers: status, and the decoded JSON
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,8 +100,9 @@ async def _world(
     mirror = Mirror(server, {namespace, f"{namespace}-2"})
     observer = Observer(mirror, asyncio.get_running_loop().time, pace.settle_s)
 
-    def new_instance(coscheduling: dict[str, Any]) -> Instance:
-        return Instance(FaultyTransport(koordpys), _settings(coscheduling, serving))
+    def new_instance(coscheduling: dict[str, Any], election: LeaderElection) -> Instance:
+        settings = dataclasses.replace(_settings(coscheduling), leader_election=election, serving=serving)
+        return Instance(FaultyTransport(koordpys), settings)
 
     async with mirror.running(PODS, NODES, EVENTS, *GROUPS.values()):
         world = World(
@@ -112,25 +113,26 @@ async def _world(
             new_instance=new_instance,
             wait_s=pace.wait_s,
             quiet_s=pace.quiet_s,
+            wall=clock.wall if pace is VIRTUAL else time.time,
         )
         world.other_namespace = f"{namespace}-2"
         with traceable_tasks():
             await world.start()
             try:
                 yield world
-                await world.at_rest()
+                if not observer.has_spoken:
+                    await world.at_rest()
             finally:
                 await world.end()
 
 
-def _settings(coscheduling: dict[str, Any], serving: Serving) -> Settings:
+def _settings(coscheduling: dict[str, Any]) -> Settings:
     """Through the configuration file, as users give them."""
     profiles: list[dict[str, Any]] = [{"schedulerName": "koord-scheduler"}]
     if coscheduling:
         profiles[0]["pluginConfig"] = [{"name": "Coscheduling", "args": coscheduling}]
     with tempfile.TemporaryDirectory() as folder:
-        settings, _ = reading(Path(folder), profiles=profiles)
-    return dataclasses.replace(settings, leader_election=LeaderElection(enabled=False), serving=serving)
+        return reading(Path(folder), profiles=profiles)[0]
 
 
 @contextlib.contextmanager
