@@ -13,6 +13,7 @@ from typing import Any, cast
 from koordpy.api.pod import Pod
 from koordpy.api.workload import Service
 from koordpy.cluster.picture import Cluster
+from koordpy.config import GangSettings
 from koordpy.intake import NodeIntake, PodIntake, ServiceIntake
 from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
@@ -51,6 +52,7 @@ class Rig:
         *profiles: Profile,
         client: object = None,
         clock: Callable[[], float] | None = None,
+        gangs: GangSettings | None = None,
     ) -> None:
         self.hand_clock = HandClock()
         clock = clock or self.hand_clock
@@ -72,6 +74,7 @@ class Rig:
             reporter=self.reporter,
             bind_width=4,
             volumes=VolumeBinder(api, self.cluster, 600.0),
+            gangs=gangs,
         )
         self.pods = PodIntake(self.cluster, self.queue, self.jobs, on_gone=self.reporter.forget)
         self.nodes = NodeIntake(self.cluster, self.queue)
