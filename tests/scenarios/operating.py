@@ -105,9 +105,9 @@ class OperatingVerbs(Ground):
     def delays(self, call: str, *, pod: str = _ANY, seconds: float, times: int | None = 1) -> Rule:
         return self._fault(Fault.DELAY, call, pod, count=times, seconds=seconds)
 
-    def cuts_watches(self, times: int) -> Rule:
-        """The next watches that are opened break off at their first event."""
-        self._rules.append(Rule(Fault.WATCH_CUT, "GET", count=times))
+    def cuts_watches(self, of: str, *, times: int) -> Rule:
+        """The next watches of a resource that are opened break off at their first event."""
+        self._rules.append(Rule(Fault.WATCH_CUT, "GET", f".*/{of}", count=times))
         return self._rules[-1]
 
     def heals(self) -> None:

@@ -61,6 +61,7 @@ async def test_single_pods_that_come_later_do_not_starve_a_gang_that_collects(wo
     await world.another_second()
     await world.pods("new-1", "new-2", cpu=1)
     await world.pending("new-1", "new-2")
+    await world.another_second()  # the gang's back-off is over
     await world.delete("old-2")
     await world.bound("a-1", "a-2")
 

@@ -155,7 +155,8 @@ async def test_a_stop_in_the_middle_of_binding_lets_the_binds_arrive(world: Worl
 
 
 async def test_lost_watches_do_not_lose_members(world: World) -> None:
-    world.cuts_watches(times=30)
+    for resource in ("pods", "nodes", "podgroups"):
+        world.cuts_watches(resource, times=3)
     await world.restart()
     await world.nodes(2, cpu=2)
     await world.pod_group("a", minimum=4)

@@ -55,7 +55,8 @@ async def test_a_bind_whose_answer_is_lost_counts(world: World) -> None:
 
 
 async def test_lost_watches_are_picked_up_where_they_ended(world: World) -> None:
-    world.cuts_watches(times=20)
+    world.cuts_watches("pods", times=3)
+    world.cuts_watches("nodes", times=1)
     await world.restart()
     await world.nodes(2, cpu=2)
     await world.pods("p1", "p2", "p3", "p4", cpu=1)
