@@ -1,0 +1,235 @@
+"""The gangs in `examples/`: on the cluster that a comment names, what the comment says comes true, word for word."""
+
+import asyncio
+import copy
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from koordpy.crds import definitions
+from koordpy.embedded.kubelet import RUN_SECONDS
+from koordpy.embedded.nodes import simulated_node
+from koordpy.embedded.server import EmbeddedServer
+from tests.builders import pod_json
+from tests.cli.commands import started
+from tests.controlplane.client import Client, Json
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+GANGS = sorted(path.name for path in EXAMPLES.glob("gang-*.yaml"))
+POD_GROUPS = "apis/scheduling.sigs.k8s.io/v1alpha1/podgroups"
+RESOURCES = {"PodGroup": POD_GROUPS, "Pod": "pods", "Job": "apis/batch/v1/jobs"}
+MEMBER = "pod-group.scheduling.sigs.k8s.io"
+PATIENCE_S = 20
+_ROW = re.compile(r"#   (\w+) +(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +\d+s")
+
+
+@pytest.fixture
+async def api(tmp_path) -> AsyncIterator[Client]:
+    """Three nodes of 8 CPUs, the definitions, and the scheduler with its controllers, as the comments want it."""
+    nodes = [simulated_node(f"node-0{number}", cpu="8", memory="32Gi") for number in (1, 2, 3)]
+    async with EmbeddedServer(nodes) as server, Client(server.url) as client:
+        for definition in definitions():
+            (await client.create("customresourcedefinitions", definition)).ok()
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(server.kubeconfig())
+        quiet = ("--bind-address", "127.0.0.1", "--port", "0")
+        with started("run", "--with-controllers", "--kubeconfig", kubeconfig, *quiet):
+            yield client
+
+
+def documents(file: str) -> list[Json]:
+    return list(yaml.safe_load_all((EXAMPLES / file).read_text()))
+
+
+def quoted(file: str) -> list[str]:
+    """What the comment says that pods say."""
+    lines = (line.removeprefix("#   ") for line in (EXAMPLES / file).read_text().splitlines() if line.startswith("#  "))
+    return [line for line in lines if line.startswith(("0/", "gang "))]
+
+
+def rows(file: str) -> list[tuple[str, ...]]:
+    """What the comment says that `kubectl get podgroups` prints, without the age."""
+    return _ROW.findall((EXAMPLES / file).read_text())
+
+
+async def apply(api: Client, objects: list[Json]) -> None:
+    for each in objects:
+        (await api.create(RESOURCES[each["kind"]], each)).ok()
+
+
+async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not await holds():  # noqa: ASYNC110 - another process does it
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise AssertionError(f"never happened: {what}") from None
+
+
+async def pods(api: Client) -> dict[str, Json]:
+    return {pod["metadata"]["name"]: pod for pod in (await api.list("pods")).ok()["items"]}
+
+
+async def run(api: Client, *names: str) -> None:
+    async def all_run() -> bool:
+        found = await pods(api)
+        return all(found[name]["status"]["phase"] == "Running" for name in names)
+
+    await until(all_run, f"{names} run")
+
+
+async def say(api: Client, message: str, *names: str) -> None:
+    """Each of these pods has no node, and says exactly this in its condition and in an event."""
+
+    async def all_say_so() -> bool:
+        found = await pods(api)
+        heard = await told(api, message)
+        return all(_message(found[name]) == message and ("Pod", name) in heard for name in names)
+
+    await until(all_say_so, f"{names} say {message!r}")
+    found = await pods(api)
+    assert not any(found[name]["spec"].get("nodeName") for name in names)
+
+
+async def told(api: Client, message: str) -> set[tuple[str, str]]:
+    """Kind and name of everything that has an event with this message."""
+    events = (await api.list("events")).ok()["items"]
+    return {(e["regarding"]["kind"], e["regarding"]["name"]) for e in events if e["note"] == message}
+
+
+def _message(pod: Json) -> str:
+    conditions = pod["status"].get("conditions", [])
+    return next((c.get("message", "") for c in conditions if c["type"] == "PodScheduled"), "")
+
+
+async def shows(api: Client, row: tuple[str, ...]) -> None:
+    async def as_in_the_comment() -> bool:
+        found = (await api.get(POD_GROUPS, row[0])).ok()
+        status = found.get("status", {})
+        counts = [found["spec"]["minMember"]] + [status.get(f) for f in ("scheduled", "running", "succeeded", "failed")]
+        return (status.get("phase"), *map(str, counts)) == row[1:]
+
+    await until(as_in_the_comment, f"kubectl get podgroups shows {row}")
+
+
+async def test_a_gang_by_pod_group_starts_and_its_pod_group_is_running(api):
+    await apply(api, documents("gang-podgroup.yaml"))
+    await run(api, "train-0", "train-1", "train-2")
+    (row,) = rows("gang-podgroup.yaml")
+    await shows(api, row)
+
+
+async def test_without_the_label_of_one_the_others_wait_and_say_so(api):
+    objects = documents("gang-podgroup.yaml")
+    del objects[-1]["metadata"]["labels"][MEMBER]
+    await apply(api, objects)
+    await run(api, "train-2")
+    (message,) = quoted("gang-podgroup.yaml")
+    await say(api, message, "train-0", "train-1")
+
+
+async def test_a_gang_by_annotations_starts(api):
+    await apply(api, documents("gang-annotations.yaml"))
+    await run(api, "sweep-0", "sweep-1", "sweep-2")
+
+
+async def test_a_part_of_a_gang_by_annotations_waits_and_says_so(api):
+    await apply(api, documents("gang-annotations.yaml")[:2])
+    (message,) = quoted("gang-annotations.yaml")
+    await say(api, message, "sweep-0", "sweep-1")
+
+
+async def test_a_group_starts_and_both_of_its_pod_groups_are_running(api):
+    await apply(api, documents("gang-group-master-workers.yaml"))
+    await run(api, "launcher-0", "worker-0", "worker-1", "worker-2")
+    both = rows("gang-group-master-workers.yaml")
+    assert len(both) == 2
+    for row in both:
+        await shows(api, row)
+
+
+async def test_without_its_last_worker_the_group_waits_and_says_so(api):
+    await apply(api, documents("gang-group-master-workers.yaml")[:-1])
+    (message,) = quoted("gang-group-master-workers.yaml")
+    await say(api, message, "launcher-0", "worker-0", "worker-1")
+
+
+async def test_a_non_strict_gang_holds_what_it_found_and_starts_with_the_rest(api):
+    before, *gang = documents("gang-nonstrict.yaml")
+    before["metadata"]["annotations"][RUN_SECONDS] = "4"  # of twenty: time enough for what is looked at here
+    await apply(api, [before, *gang])
+    (message,) = quoted("gang-nonstrict.yaml")
+    await say(api, message, "collect-0", "collect-1", "collect-2")
+    assert ("PodGroup", "collect") in await told(api, message)
+    await shows(api, ("collect", "PreScheduling", "3", "0", "0", "0", "0"))
+    await asyncio.sleep(0.5)  # the gang hears of its new status, and whoever comes now stands behind it in the queue
+    (await api.create("pods", pod_json("latecomer", cpu=6))).ok()
+    await say(api, "0/3 nodes are available: 3 Insufficient cpu.", "latecomer")
+    await run(api, "collect-0", "collect-1", "collect-2")
+    assert not (await pods(api))["latecomer"]["spec"].get("nodeName")
+
+
+async def test_a_gang_that_is_too_big_says_why_and_holds_nothing(api):
+    await apply(api, documents("gang-too-big.yaml"))
+    message, _ = quoted("gang-too-big.yaml")
+    await say(api, message, "big-0", "big-1", "big-2", "big-3")
+    assert ("PodGroup", "big") in await told(api, message)
+    for number in range(3):
+        (await api.create("pods", pod_json(f"other-{number}", cpu=6))).ok()
+    await run(api, "other-0", "other-1", "other-2")
+
+
+async def test_with_a_lower_minimum_most_of_it_starts_and_the_rest_says_why_not(api):
+    await apply(api, documents("gang-too-big.yaml"))
+    message, left_over = quoted("gang-too-big.yaml")
+    await say(api, message, "big-0", "big-1", "big-2", "big-3")
+    (await api.patch(POD_GROUPS, "big", {"spec": {"minMember": 3}})).ok()
+    await run(api, "big-0", "big-1", "big-2")
+    await say(api, left_over, "big-3")
+
+
+def made_by_the_job_controller(job: Json, count: int) -> list[Json]:
+    """The first pods of an indexed Job."""
+    found = []
+    for number in range(count):
+        pod = copy.deepcopy(job["spec"]["template"])
+        pod |= {"apiVersion": "v1", "kind": "Pod"}
+        pod["metadata"]["name"] = f"{job['metadata']['name']}-{number}"
+        found.append(pod)
+    return found
+
+
+async def test_the_pods_of_a_job_start_when_all_of_them_are_there(api):
+    pod_group, job = documents("gang-job.yaml")
+    made = made_by_the_job_controller(job, job["spec"]["parallelism"])
+    await apply(api, [pod_group, *made[:2]])
+    (message,) = quoted("gang-job.yaml")
+    await say(api, message, "finetune-0", "finetune-1")
+    await apply(api, made[2:])
+    await run(api, *(pod["metadata"]["name"] for pod in made))
+
+
+@pytest.fixture
+async def strict(real) -> AsyncIterator[Client]:
+    """A real API server with the definitions, which are deleted as a user would delete them."""
+    for definition in definitions():
+        (await real.client.create("customresourcedefinitions", definition)).ok()
+    yield real.client
+    for definition in definitions():
+        (await real.client.delete("customresourcedefinitions", definition["metadata"]["name"])).ok()
+
+
+@pytest.mark.real
+async def test_every_field_is_known_to_a_real_api_server(strict):
+    await until(lambda: is_served(strict), "PodGroups are served")
+    for file in GANGS:
+        for each in documents(file):
+            place = RESOURCES[each["kind"]]
+            (await strict.create(place, each, dryRun="All", fieldValidation="Strict")).ok()
+
+
+async def is_served(api: Client) -> bool:
+    return (await api.list(POD_GROUPS)).status == 200
