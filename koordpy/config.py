@@ -56,5 +56,6 @@ class Settings:
     bind_width: int = 32  # binds in flight; on a server without latency more buys nothing, and etcd writes one by one
     gang_defaults: GangDefaults = field(default_factory=GangDefaults)
     gangs: GangSettings = GangSettings()
+    protected_namespaces: frozenset[str] = frozenset()  # nobody there is ever evicted
     volume_bind_timeout_s: float = 600.0  # kube-scheduler's; a provisioner can take minutes
     kubeconfig: str | None = None

@@ -8,8 +8,9 @@ in kube-scheduler but have no meaning here are accepted and listed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import yaml
@@ -101,8 +102,19 @@ class _PluginConfig(Strict):
     args: dict[str, Any] = {}
 
 
+class _OfAProfile(Strict):
+    """What koordpy adds, under a key of its own."""
+
+    preemption: Literal["PreemptLowerPriority", "Never"] = "PreemptLowerPriority"
+
+
+class _OfAll(_OfAProfile):
+    protected_namespaces: list[str] = []
+
+
 class _Profile(Strict):
     scheduler_name: str = "koord-scheduler"
+    koordpy: _OfAProfile = msgspec.field(default_factory=_OfAProfile)
     percentage_of_nodes_to_score: int | None = None
     plugins: _Plugins = msgspec.field(default_factory=_Plugins)
     plugin_config: list[_PluginConfig] = []
@@ -116,6 +128,7 @@ class _File(Strict):
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
     profiles: list[_Profile] = msgspec.field(default_factory=lambda: [_Profile()])
+    koordpy: _OfAll = msgspec.field(default_factory=_OfAll)
     parallelism: int | None = None
     percentage_of_nodes_to_score: int | None = None
     enable_profiling: bool | None = None
@@ -168,8 +181,10 @@ def _settings(file: _File) -> tuple[Settings, list[str]]:
     if most < first:
         raise MalformedValue("podMaxBackoffSeconds", most, f"is below podInitialBackoffSeconds, {first}")
     gang_defaults, gangs = _gangs(file.profiles)
+    may_preempt = gangs.preemption and file.koordpy.preemption != "Never"
     settings = Settings(
-        profiles=_profiles(file.profiles),
+        profiles=tuple(replace(p, preempts=p.preempts and may_preempt) for p in _profiles(file.profiles)),
+        protected_namespaces=frozenset(file.koordpy.protected_namespaces),
         gang_defaults=gang_defaults,
         gangs=gangs,
         leader_election=_leader_election(file.leader_election),
@@ -204,9 +219,10 @@ def _profile(number: int, file: _Profile) -> Profile:
         args={config.name: config.args for config in file.plugin_config},
     )
     try:
-        return build_profile(file.scheduler_name, wishes)
+        profile = build_profile(file.scheduler_name, wishes)
     except (MalformedValue, Misread) as error:
         raise BadConfig(f"profiles[{number}].{error}") from None
+    return replace(profile, preempts=file.koordpy.preemption != "Never")
 
 
 def _gangs(profiles: list[_Profile]) -> tuple[GangDefaults, GangSettings]:

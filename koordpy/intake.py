@@ -18,10 +18,12 @@ from koordpy.api.meta import LabelSelector, ObjectMeta
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import PodGroup
+from koordpy.api.policy import PodDisruptionBudget
 from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.cluster.changes import Change, Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.room import Room
 from koordpy.cluster.storage import NO_VOLUMES
 from koordpy.jobs import Jobs
 from koordpy.queue import JobQueue, Wants
@@ -114,6 +116,24 @@ class PodGroupIntake:
         self._jobs.take_note()
 
 
+class BudgetIntake:
+    """PodDisruptionBudgets, which a preemption violates only if it must."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def upsert(self, budget: PodDisruptionBudget) -> None:
+        try:
+            self._cluster.budgets.upsert(budget)
+        except MalformedValue as error:
+            self._cluster.budgets.remove(budget.metadata.key)
+            metrics.MALFORMED.labels("PodDisruptionBudget").inc()
+            log.warning("malformed_object", kind="PodDisruptionBudget", object=budget.metadata.key, problem=str(error))
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
+        self._cluster.budgets.remove(key)
+
+
 class NamespaceIntake:
     """Namespace labels, which affinity terms select by."""
 
@@ -200,12 +220,12 @@ def wake(cluster: Cluster, queue: JobQueue, happened: Happened) -> None:
     if happened.change:
         found = (cluster.nodes.row_of(name) for name in (happened.node, happened.other_node))
         rows = [row for row in found if row is not None]
-        queue.wake(happened.change, lambda wants: _has_room(cluster, rows, wants))
+        room = Room(cluster)
+        queue.wake(happened.change, lambda wants, priority: _has_room(room, rows, wants, priority))
 
 
-def _has_room(cluster: Cluster, rows: list[int], wants: Wants) -> bool:
+def _has_room(room: Room, rows: list[int], wants: Wants, priority: int) -> bool:
     """One of these nodes has a slot for some of the job, and all nodes together have slots for the rest."""
-    nodes = cluster.nodes
-    if not any(nodes.has_room(row, shape) for shape, _ in wants for row in rows):
+    if not any(room.on(row, shape, priority) for shape, _ in wants for row in rows):
         return False
-    return all(count == 1 or nodes.slots(shape) >= count for shape, count in wants)
+    return all(room.anywhere(shape, count, priority) for shape, count in wants)

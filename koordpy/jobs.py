@@ -139,7 +139,7 @@ def key_of(group: GangGroup) -> str:
 def alike_of_pod(record: PodRecord) -> Alike:
     """What a pod has in common with those that get the same answer."""
     wants = ((record.shape, 1),) if record.shape is not None else ()
-    return Alike(wants, record.scheduler, record.uid if record.nominated_node else "")
+    return Alike(wants, record.scheduler, record.uid if record.nominated_node else record.preempts)
 
 
 def alike_of(job: Job, cluster: Cluster) -> Alike:
@@ -155,7 +155,13 @@ def alike_of(job: Job, cluster: Cluster) -> Alike:
                 wants[shape] += demand.needed - others if demand.mode == "Strict" else 1
         spec = gang.spec if gang is not None else None
         apart.append(
-            (demand.needed, demand.mode, frozenset(shapes.items()), spec and (spec.min_resources, spec.topology))
+            (
+                demand.needed,
+                demand.mode,
+                frozenset(shapes.items()),
+                all(m.preempts for m in demand.members),
+                spec and (spec.min_resources, spec.topology),
+            )
         )
         if gang is not None and (gang.waiting or any(member.nominated_node for member in demand.members)):
             apart.append(job.key)

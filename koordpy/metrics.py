@@ -47,6 +47,20 @@ GANG_SECONDS = Histogram(
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200),
 )
 
+PREEMPTION_ATTEMPTS = Counter("scheduler_preemption_attempts", "Searches for victims, for jobs that did not fit.")
+PREEMPTION_VICTIMS = Histogram(
+    "scheduler_preemption_victims", "Victims of one preemption.", buckets=(1, 2, 4, 8, 16, 32, 64, 256, 1024)
+)
+PREEMPTION_SECONDS = Histogram(
+    "koordpy_preemption_evaluation_duration_seconds", "Time of one search for victims.", buckets=_FAST
+)
+PREEMPTION_OUTCOME = Counter(
+    "koordpy_preemption_outcome",
+    "What became of preemptions: the job started or is gone, the preemption was withdrawn, or had to be repeated.",
+    ["outcome"],
+)
+PREEMPTION_CYCLES = Counter("koordpy_preemption_cycles", "Jobs that evicted each other in turns, and were slowed down.")
+
 BIND_SECONDS = Histogram("koordpy_bind_duration_seconds", "Time of one bind request, retries included.", buckets=_FAST)
 WRITES = Counter("koordpy_api_writes", "Writes to the API server, by kind and result.", ["kind", "result"])
 MALFORMED = Counter("koordpy_malformed_objects", "Objects with a field that could not be read, by kind.", ["kind"])

@@ -85,6 +85,8 @@ class Process:
         profiles = {profile.scheduler_name: profile for profile in settings.profiles}
         jobs = Jobs(self.cluster, self.queue, profiles.keys())
         self.cluster.gangs.defaults = settings.gang_defaults
+        self.cluster.evictable.protected_namespaces = settings.protected_namespaces
+        self.cluster.evictable.in_use = any(profile.preempts for profile in settings.profiles)
         reporter = Reporter(writing, self.cluster, identity)
         volumes = VolumeBinder(writing, self.cluster, settings.volume_bind_timeout_s)
         self.scheduler = Scheduler(

@@ -214,6 +214,7 @@ class JobQueue:
             ticket.alike = alike or ticket.alike
             ticket.refused_by = refused_by
             ticket.state, ticket.parked_at, ticket.rescued = State.PARKED, self._clock(), False
+            ticket.urgent = False
             sleepers = self._parked.setdefault(ticket.alike, _Sleepers())
             sleepers.cures = cures
             sleepers.number += 1
@@ -239,7 +240,7 @@ class JobQueue:
 
     # --- wake-ups ---
 
-    def wake(self, change: Change, has_room: Callable[[Wants], bool]) -> None:
+    def wake(self, change: Change, has_room: Callable[[Wants, int], bool]) -> None:
         """Something happened: wake a scout of the jobs that it could cure.
 
         What happened on one node can cure only there, so it is news only if that node has room for some of the job.
@@ -248,7 +249,7 @@ class JobQueue:
             cure = sleepers.cures & change
             if not alike.wants or not cure:
                 continue
-            if cure & ~ON_ONE_NODE or has_room(alike.wants):
+            if cure & ~ON_ONE_NODE or has_room(alike.wants, sleepers.heap[0][-1].priority):
                 self._wake_scout(alike, is_news=True)
             else:
                 # What was wrong with the node is cured, and now it lacks room: from here on, room is a cure too.

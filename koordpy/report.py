@@ -68,6 +68,12 @@ class Reporter:
         """The pod is gone."""
         self._said.pop(uid, None)
 
+    def preempted(self, victim: PodRecord, job: str, trigger: PodRecord) -> None:
+        """The victim is on its way out."""
+        by = f"gang {job}" if trigger.gang else f"pod {trigger.uid}"
+        note = f"Preempted by {by} on node {victim.node}, for pod {trigger.key}"
+        self._event(victim, "Normal", "Preempted", "Preempting", note, controller=trigger.scheduler)
+
     # --- gangs ---
 
     def gang_refused(self, gang: Gang, refusal: Refusal) -> None:
@@ -163,8 +169,8 @@ class Reporter:
         again = partial(self._set_condition, uid, refusal, min(2 * after_s, _SAY_AGAIN_MOST_S))
         asyncio.get_running_loop().call_later(after_s, self.lane.put, again)
 
-    def _event(self, pod: PodRecord, kind: _Kind, reason: str, action: str, text: str) -> None:
-        note = Note(ref(pod).as_object, kind, reason, action, text, controller=pod.scheduler)
+    def _event(self, pod: PodRecord, kind: _Kind, reason: str, action: str, text: str, *, controller: str = "") -> None:
+        note = Note(ref(pod).as_object, kind, reason, action, text, controller=controller or pod.scheduler)
         self.lane.put(partial(self._record, note))
 
     async def _record(self, note: Note) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 import structlog
 
@@ -22,14 +23,17 @@ from koordpy.cluster.gangs import Gang
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.config import GangSettings
+from koordpy.eviction import Evictor
 from koordpy.intake import wake
 from koordpy.jobs import Jobs, alike_of
 from koordpy.kube.client import Client
+from koordpy.pingpong import PingPong
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.gang_rules import not_ready
 from koordpy.plan.gangs import plan_gangs
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
+from koordpy.plan.preemption import make_room
 from koordpy.plan.profile import Profile
 from koordpy.plan.progress import Waiter, could_complete, first_in_line, still_fits, who_must_let_go
 from koordpy.queue import JobQueue, Ticket
@@ -78,6 +82,14 @@ class Scheduler:
             on_freed=lambda happened: wake(cluster, queue, happened),
         )
         self.room = WaitingRoom(cluster, clock)
+        self._pingpong = PingPong(clock)
+        self.evictor = Evictor(
+            client,
+            cluster,
+            reporter,
+            on_freed=lambda happened: wake(cluster, queue, happened),
+            on_withdrawn=queue.back_off,
+        )
         self._ready = asyncio.Event()
         queue.on_ready = self._ready.set
 
@@ -85,6 +97,7 @@ class Scheduler:
         """Schedule until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.binder.run())
+            group.create_task(self.evictor.lane.run())
             group.create_task(self._reporter.lane.run())
             group.create_task(self._flush_forever())
             try:
@@ -98,11 +111,13 @@ class Scheduler:
         with suppress(TimeoutError):
             async with asyncio.timeout(_FINISH_S):
                 await self.binder.drained()
+                await self.evictor.lane.drained()
                 await self._reporter.lane.drained()
 
     def start_over(self) -> None:
         """Before leading again: no assumption and no half-sent bind of an earlier term survives."""
         self.binder.clear()
+        self.evictor.start_over()
         self._reporter.start_over()
         self.room.clear()
         self._cluster.forget_all()
@@ -160,6 +175,7 @@ class Scheduler:
         job = self._jobs.job_of(ticket)
         if job is None:
             self._queue.done(ticket)
+            self.evictor.ended(ticket.key, "gone")
             return
         started = time.perf_counter()
         refusal = self._prefilter(job, ticket)
@@ -192,9 +208,16 @@ class Scheduler:
         return plan(job, self._cluster, self._profiles[job.members[0].scheduler])
 
     def _postfilter(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
-        """Not everything fits: those of lower priority that merely wait for others let go, if that helps."""
-        if isinstance(answer, Plan) and answer.missing is None:
+        """Not everything fits: whoever merely waits lets go, then victims are sought; or it is said why not."""
+        if _is_whole(answer):
             return answer
+        answer = self._ask_waiters(job, answer)
+        if _is_whole(answer) or not self._may_preempt(job, answer):
+            return answer
+        return _with_tail(answer, f"preemption: {self._preempt(job)}")
+
+    def _ask_waiters(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
+        """Those of lower priority that merely wait for others let go, if that helps."""
         waiters = [w for w in self._waiters(job.key) if w.priority < job.priority]
         if not waiters:
             return answer
@@ -204,12 +227,41 @@ class Scheduler:
             self._let_go(waiter.key)
         return self._plan(job) if leaving else answer
 
+    def _may_preempt(self, job: Job, answer: Plan | Refusal) -> bool:
+        """Not for jobs that nothing could cure, and not where the configuration says never."""
+        refusal = answer if isinstance(answer, Refusal) else answer.missing
+        if not job.members or not len(self._cluster.nodes) or refusal is None or not refusal.cures:
+            return False
+        return all(self._profiles[member.scheduler].preempts for member in job.members)
+
+    def _preempt(self, job: Job) -> str:
+        """Evict for the whole job, if that lets it in; says what was found, in kube-scheduler's words."""
+        if self.evictor.is_waiting(job.key):
+            return "waiting for the victims to leave"
+        started = time.perf_counter()
+        found = make_room(job, self._cluster, self._profiles)
+        metrics.PREEMPTION_ATTEMPTS.inc()
+        metrics.PREEMPTION_SECONDS.observe(time.perf_counter() - started)
+        if isinstance(found, str):
+            if not found.startswith("not eligible due to a terminating"):
+                for member in job.members:
+                    self.evictor.clear_nomination(member)  # room is kept for nobody
+            return found
+        victims = {victim.gang or victim.key for victim in found.victims}
+        pause_s = self._pingpong.pause_s(job.name, victims)
+        if pause_s > 0:
+            return f"held back for {pause_s:.0f}s: this job and its victims have been evicting each other"
+        self._pingpong.evicted(job.name, victims)
+        self.evictor.start(job.key, job.name, job.members[0], found)
+        return str(found)
+
     def _start(self, ticket: Ticket, answer: Plan) -> None:
         """The whole job is placed: reserve it, and permit it together with those that waited for this moment."""
         group = self._jobs.group_of(ticket)
         self._reserve(answer.placements)
         waiting = [Placement(pod.uid, pod.node, pod.volumes) for pod in self.room.leave(ticket.key)]
         self._queue.done(ticket)
+        self.evictor.ended(ticket.key, "started")
         if ticket.rescued:
             metrics.RESCUES.inc()
         self.binder.release((*waiting, *answer.placements), ticket, of_gangs=bool(group))
@@ -340,3 +392,15 @@ class Scheduler:
         metrics.ATTEMPT_SECONDS.labels(result, scheduler).observe(seconds)
         if job.demands:
             metrics.GANG_ATTEMPTS.labels(result).inc()
+
+
+def _is_whole(answer: Plan | Refusal) -> bool:
+    return isinstance(answer, Plan) and answer.missing is None
+
+
+def _with_tail(answer: Plan | Refusal, text: str) -> Plan | Refusal:
+    """`0/5 nodes are available: 5 Insufficient cpu. preemption: ...`, as kube-scheduler puts it."""
+    if isinstance(answer, Refusal):
+        return replace(answer, message=f"{answer.message} {text}")
+    assert answer.missing is not None
+    return replace(answer, missing=replace(answer.missing, message=f"{answer.missing.message} {text}"))

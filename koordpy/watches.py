@@ -10,6 +10,7 @@ from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
+from koordpy.api.policy import PodDisruptionBudget
 from koordpy.api.storage import (
     CSIDriver,
     CSINode,
@@ -22,6 +23,7 @@ from koordpy.api.storage import (
 from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.cluster.picture import Cluster
 from koordpy.intake import (
+    BudgetIntake,
     NamespaceIntake,
     NodeIntake,
     OwnerIntake,
@@ -42,6 +44,7 @@ _POD_GROUPS = {
     for group in GROUPS
 }
 _NODES = Resource("/api/v1/nodes", Decoder("Node", Node))
+_BUDGETS = Resource("/apis/policy/v1/poddisruptionbudgets", Decoder("PodDisruptionBudget", PodDisruptionBudget))
 _NAMESPACES = Resource("/api/v1/namespaces", Decoder("Namespace", Namespace))
 _SERVICES = Resource("/api/v1/services", Decoder("Service", Service))
 _REPLICATION_CONTROLLERS = Resource("/api/v1/replicationcontrollers", Decoder("ReplicationController", Service))
@@ -84,6 +87,7 @@ class Watches:
                 Reflector(client, resource, PodGroupIntake(group, cluster, jobs))
                 for group, resource in _POD_GROUPS.items()
             ),
+            Reflector(client, _BUDGETS, BudgetIntake(cluster)),
             Reflector(client, _NAMESPACES, NamespaceIntake(cluster, queue)),
             Reflector(client, _SERVICES, ServiceIntake(cluster, queue, reshaped)),
             Reflector(client, _REPLICATION_CONTROLLERS, OwnerIntake("ReplicationController", cluster, queue, reshaped)),

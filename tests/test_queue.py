@@ -28,7 +28,7 @@ class Bench:
         return ticket
 
     def room_for(self, *shapes, change=FREED):
-        self.queue.wake(change, lambda wants: wants[0][0] in shapes)
+        self.queue.wake(change, lambda wants, _: wants[0][0] in shapes)
 
     def order(self):
         keys = []

@@ -43,3 +43,11 @@ GANG_GROUPS = "gang.scheduling.koordinator.sh/gang-groups"
 
 GANG_TIMEOUT = "gang.scheduling.koordinator.sh/timeout"  # on a pod: its gang waited in vain; not scheduled again
 NETWORK_TOPOLOGY_INDEX = "gang.scheduling.koordinator.sh/network-topology-index"  # on a pod: its rank
+
+# Preemption.
+DISRUPTION_TARGET = "DisruptionTarget"  # condition of a victim
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"  # its reason
+DISABLE_PREEMPTIBLE = "scheduling.koordinator.sh/disable-preemptible"  # label: "true" protects a pod
+QUOTA_PREEMPTIBLE = "quota.scheduling.koordinator.sh/preemptible"  # label: "false" protects a pod
+QUESTIONED_OBJECT_KEY = "scheduling.koordinator.sh/questioned-object-key"  # label: pods that agree in it are one job
+DISRUPTION_MODE = "koordpy.io/disruption-mode"  # on a PodGroup: "All" if its pods go together or not at all

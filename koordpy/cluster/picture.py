@@ -20,8 +20,10 @@ from koordpy.api.gangs import membership_of
 from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod, PodSpec
+from koordpy.cluster.budgets import Budgets
 from koordpy.cluster.changes import NOTHING, Change, Happened
 from koordpy.cluster.columns import NodeColumns
+from koordpy.cluster.evictable import Evictable
 from koordpy.cluster.gangs import GangTable
 from koordpy.cluster.occupancy import Occupancy
 from koordpy.cluster.pods import PodRecord, record_of
@@ -43,8 +45,12 @@ class Cluster:
         self.census, self.ports, self.storage = self.occupancy.census, self.occupancy.ports, self.occupancy.storage
         self.workloads = Workloads()
         self.gangs = GangTable()
+        self.budgets = Budgets()
+        self.evictable = Evictable()
         self.pods: dict[str, PodRecord] = {}  # by UID
         self.nominated: dict[str, PodRecord] = {}  # by UID: pending pods that were promised a node
+        self.leaving: dict[str, PodRecord] = {}  # by UID: victims of preemptions that are still there
+        self._promises: dict[str, str] = {}  # UID -> node that we have promised, until the API server says so too
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)  # node name -> UIDs counted there
         self.reshapings = 0  # how often pods were given other shapes, because a new label key began to matter
         self.census.fit(self.nodes.capacity)
@@ -107,10 +113,15 @@ class Cluster:
             record.volumes = known.volumes
         if known is not None and not record.bound:
             record.node = known.node  # still assumed where we put it; the API server has not heard of it yet
+        self._keep_promise(record)
+        if record.preempted_for:
+            self.leaving[record.uid] = record
         self.pods[record.uid] = record
         self.gangs.member_changed(known, record)
         released = self._note_nomination(record)
         if known is not None and known.node == record.node and known.shape is record.shape:
+            self._count_evictable(known, -1)
+            self._count_evictable(record, 1)
             return record, released
         left = self._leave(known) if known is not None else NOTHING
         return record, left.together_with(self._enter(record)).together_with(released)
@@ -121,6 +132,8 @@ class Cluster:
         if record is None:
             return None, NOTHING
         self.gangs.member_gone(record)
+        self._promises.pop(uid, None)
+        self.leaving.pop(uid, None)
         self._release_volumes(record)
         promised = self.nominated.pop(uid, None)
         if promised is not None and not record.node:
@@ -199,6 +212,23 @@ class Cluster:
             if record.node and not record.bound:
                 self.forget(record.uid)
 
+    def nominate(self, uid: str, node: str) -> Happened:
+        """Promise a pending pod room on a node, or nothing any more (""), before the API server has heard of it."""
+        record = self.pods[uid]
+        before, record.nominated_node = record.nominated_node, node
+        self._promises[uid] = node
+        was_kept = uid in self.nominated
+        self._note_nomination(record)
+        return Happened(Change.ROOM_FREED, before) if was_kept and before != node else NOTHING
+
+    def pods_on(self, node: str) -> list[PodRecord]:
+        """Everybody who counts there."""
+        return [self.pods[uid] for uid in self._on_node.get(node, ())]
+
+    def may_be_evicted(self, record: PodRecord) -> bool:
+        """By a job of higher priority."""
+        return record.evictable and record.namespace not in self.evictable.protected_namespaces
+
     # --- bookkeeping ---
 
     def _record(self, pod: Pod) -> PodRecord:
@@ -213,6 +243,16 @@ class Cluster:
         if any(record.volumes):
             self.storage.release(record.volumes)
             record.volumes = NO_VOLUMES
+
+    def _keep_promise(self, record: PodRecord) -> None:
+        """What the API server says of a nomination may be older than what we have decided."""
+        promised = self._promises.get(record.uid)
+        if promised is None:
+            return
+        if record.nominated_node == promised or record.bound:
+            del self._promises[record.uid]
+        else:
+            record.nominated_node = promised
 
     def _note_nomination(self, record: PodRecord) -> Happened:
         """Keep who was promised which node; a promise that ends frees room for others."""
@@ -245,6 +285,12 @@ class Cluster:
         row = self.nodes.row_of(record.node)
         if row is not None and record.shape is not None:
             self.occupancy.move(row, record.shape, times)
+            self._count_evictable(record, times)
+
+    def _count_evictable(self, record: PodRecord, times: int) -> None:
+        row = self.nodes.row_of(record.node)
+        if row is not None and record.shape is not None and self.may_be_evicted(record):
+            self.evictable.move(record.priority, record.shape, row, times)
 
 
 def _selected_by(spec: PodSpec) -> Iterable[str]:

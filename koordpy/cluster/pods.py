@@ -5,7 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from koordpy.api.gangs import SAYS_NOTHING, Wishes, membership_of, wishes_of
-from koordpy.api.keys import GANG_TIMEOUT, POD_SCHEDULED
+from koordpy.api.keys import (
+    DISABLE_PREEMPTIBLE,
+    DISRUPTION_TARGET,
+    GANG_TIMEOUT,
+    POD_SCHEDULED,
+    PREEMPTION_BY_SCHEDULER,
+    QUESTIONED_OBJECT_KEY,
+    QUOTA_PREEMPTIBLE,
+)
 from koordpy.api.pod import Pod
 from koordpy.api.times import seconds_of_instant
 from koordpy.cluster.shapes import Shape
@@ -41,6 +49,10 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     wishes: Wishes = SAYS_NOTHING  # what it says about its gang
     timed_out: bool = False  # its gang waited in vain: left alone until its owner takes the annotation away
 
+    preempts: bool = True
+    started: float = 0.0  # when its node began with it
+    preempted_for: str = ""  # the job that it has to leave for, if it is a victim on its way out
+
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -49,6 +61,31 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     def schedulable(self) -> bool:
         """May be attempted: not placed, not on its way out, not held back by a gate or by its gang's time-out."""
         return not (self.node or self.terminating or self.gated or self.timed_out)
+
+    @property
+    def evictable(self) -> bool:
+        """May have to leave for a job of higher priority."""
+        labels = self.labels
+        return (
+            self.bound
+            and not self.terminating
+            and labels.get(DISABLE_PREEMPTIBLE) != "true"
+            and labels.get(QUOTA_PREEMPTIBLE) != "false"
+        )
+
+    @property
+    def job(self) -> str:
+        """What it is a part of, as far as evictions go: pods of one job are disturbed together or one by one."""
+        return self.labels.get(QUESTIONED_OBJECT_KEY) or self.gang or self.uid
+
+
+def _preemptor(pod: Pod) -> str:
+    """`koord-scheduler: preempting to accommodate higher priority pods, preemptor: default/a, triggerpod: ...`."""
+    target = pod.condition(DISRUPTION_TARGET)
+    if target is None or target.status != "True" or target.reason != PREEMPTION_BY_SCHEDULER:
+        return ""
+    _, found, rest = target.message.partition(", preemptor: ")
+    return rest.partition(", triggerpod: ")[0] if found else "?"
 
 
 def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
@@ -76,5 +113,8 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         gang=membership.gang if membership is not None else "",
         by_pod_group=membership is not None and membership.by_pod_group,
         wishes=wishes_of(meta) if membership is not None else SAYS_NOTHING,
+        preempts=spec.preemption_policy != "Never",
+        started=seconds_of_instant(pod.status.start_time) if pod.status.start_time else 0.0,
+        preempted_for=_preemptor(pod) if meta.deletion_timestamp is not None else "",
         timed_out=membership is not None and meta.annotations.get(GANG_TIMEOUT) == "true",
     )

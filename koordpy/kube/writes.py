@@ -13,7 +13,13 @@ from urllib.parse import quote
 
 from koordpy.api.decode import Decoder
 from koordpy.api.errors import MalformedObject
-from koordpy.api.keys import BOUND_BY_CONTROLLER, POD_SCHEDULED, SELECTED_NODE
+from koordpy.api.keys import (
+    BOUND_BY_CONTROLLER,
+    DISRUPTION_TARGET,
+    POD_SCHEDULED,
+    PREEMPTION_BY_SCHEDULER,
+    SELECTED_NODE,
+)
 from koordpy.api.pod import Pod
 from koordpy.api.storage import PersistentVolume, PersistentVolumeClaim
 from koordpy.api.times import instant_of_seconds
@@ -130,6 +136,40 @@ async def say_unscheduled(client: Client, pod: PodRef, condition: Unscheduled) -
             ]
         },
     }
+    await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)
+
+
+class Disruption(NamedTuple):
+    """What a `DisruptionTarget` condition says."""
+
+    message: str
+    generation: int
+    at: float
+
+
+async def say_disrupted(client: Client, pod: PodRef, disruption: Disruption) -> None:
+    """Tell a victim why it has to leave, before it has to."""
+    condition = {
+        "type": DISRUPTION_TARGET,
+        "status": "True",
+        "reason": PREEMPTION_BY_SCHEDULER,
+        "message": disruption.message,
+        "lastTransitionTime": instant_of_seconds(disruption.at),
+        "observedGeneration": disruption.generation,
+    }
+    body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+    await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)
+
+
+async def delete_pod(client: Client, pod: PodRef) -> None:
+    """Delete exactly this pod, with its own grace period; raises Conflict when another has taken its name."""
+    body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+    await client.write("DELETE", pod.path, body)
+
+
+async def promise_node(client: Client, pod: PodRef, node: str) -> None:
+    """Set `status.nominatedNodeName`, or clear it."""
+    body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node or None}}
     await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)
 
 

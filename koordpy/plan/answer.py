@@ -52,6 +52,7 @@ class Refusal:
     reason: str = UNSCHEDULABLE  # of the pod condition
     counts: tuple[tuple[str, int], ...] = ()  # reason text, nodes
     plugins: frozenset[str] = frozenset()  # the filters that refused
+    fit: tuple[int, int] = (0, 1)  # members that would fit, and those that must
 
 
 def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal:

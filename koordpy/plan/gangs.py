@@ -205,4 +205,4 @@ def _said_for_gang(refusal: Refusal, demand: Demand, placed: int, culprit: PodRe
     """The culprit's refusal, as every member tells it."""
     fit = demand.counted + placed
     text = f"{refusal.message} gang {demand.gang}: {fit} of {demand.minimum} members fit, {culprit.key} does not."
-    return replace(refusal, message=text, culprit=culprit.uid)
+    return replace(refusal, message=text, culprit=culprit.uid, fit=(fit, demand.minimum))

@@ -37,5 +37,10 @@ class Job:
         object.__setattr__(self, "uids", frozenset(member.uid for member in self.members))
 
     @property
+    def name(self) -> str:
+        """As users know it: the ids of its gangs, or the pod's namespace and name."""
+        return self.key if self.demands else self.members[0].key
+
+    @property
     def priority(self) -> int:
         return max((member.priority for member in self.members), default=0)

@@ -84,6 +84,21 @@ def explain(shape: Shape, cluster: Cluster, profile: Profile, among: Bools | Non
     return counts
 
 
+def hopeless(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
+    """`[N]`: the nodes that refuse for a reason that no eviction there could cure."""
+    remaining = _worth_asking(shape, cluster, cluster.nodes.live, Counter())
+    lost = cluster.nodes.live & ~remaining
+    for node_filter in profile.filters:
+        passed = node_filter.passes(shape, cluster)
+        if passed is None:
+            continue
+        for reason, ruled_out in node_filter.explain(shape, cluster, remaining & ~passed):
+            if not reason.preemption_helps:
+                lost = lost | ruled_out
+        remaining &= passed
+    return lost
+
+
 def _worth_asking(shape: Shape, cluster: Cluster, among: Bools, counts: Counter[Reason]) -> Bools:
     """`[N]`: the nodes that filters are asked about: all, unless the pod names its nodes."""
     nodes = cluster.nodes

@@ -56,6 +56,7 @@ class Profile:
     scheduler_name: str
     filters: tuple[Filter, ...]
     scores: tuple[tuple[Score, int], ...]
+    preempts: bool = True  # its pods may make others leave
     prefilters: tuple[PreFilter, ...] = field(init=False)  # those of the filters that are
 
     def __post_init__(self) -> None:

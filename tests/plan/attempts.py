@@ -1,5 +1,6 @@
 """The scheduler from the watch to the decision, without an API server: what is refused, and what would be bound."""
 
+from dataclasses import replace
 from typing import Any
 
 from koordpy.api.node import Node
@@ -28,7 +29,7 @@ class Attempts:
         self._nodes = NodeIntake(self.cluster, self._queue)
         jobs = Jobs(self.cluster, self._queue, {NAME})
         self._pods = PodIntake(self.cluster, self._queue, jobs, on_gone=lambda uid: None)
-        profiles = {NAME: default_profile(NAME)}
+        profiles = {NAME: replace(default_profile(NAME), preempts=False)}
         self._scheduler = Scheduler(
             None, self.cluster, self._queue, jobs, profiles=profiles, reporter=self, volumes=None, bind_width=1
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from koordpy.cluster.picture import Cluster
@@ -31,7 +32,7 @@ class Instance:
         self.cluster = Cluster()
         self.queue = JobQueue(clock=now, wall=now)
         self.binder = VolumeBinder(client, self.cluster, TIME_LIMIT_S)
-        profile = default_profile("koord-scheduler")
+        profile = replace(default_profile("koord-scheduler"), preempts=False)
         jobs = Jobs(self.cluster, self.queue, [profile.scheduler_name])
         self.scheduler = Scheduler(
             client,

@@ -8,6 +8,7 @@ Periodic flushes never happen here, so a pod that is placed was woken by what ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from koordpy.api.pod import Pod
@@ -56,7 +57,7 @@ class Rig:
     ) -> None:
         self.hand_clock = HandClock()
         clock = clock or self.hand_clock
-        given = profiles or (default_profile(SCHEDULER),)
+        given = profiles or (replace(default_profile(SCHEDULER), preempts=False),)
         self.profiles: Mapping[str, Profile] = {profile.scheduler_name: profile for profile in given}
         self.cluster = Cluster()
         self.cluster.nodes.counts_all_resources = all(profile.counts_all_resources for profile in given)

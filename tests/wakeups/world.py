@@ -10,6 +10,7 @@ import copy
 import random
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -36,7 +37,11 @@ class World:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         lax = PluginSet(disabled=frozenset({"TaintToleration", "NodeUnschedulable"}))
-        self.rig = Rig(default_profile(SCHEDULER), build_profile("lax", Wishes(everywhere=lax)), client=self)
+        self.rig = Rig(
+            replace(default_profile(SCHEDULER), preempts=False),
+            replace(build_profile("lax", Wishes(everywhere=lax)), preempts=False),
+            client=self,
+        )
         self.nodes: dict[str, Json] = {}
         self.pods: dict[str, Json] = {}  # by UID
         self._pod_watch: deque[Callable[[], None]] = deque()

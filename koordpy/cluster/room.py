@@ -1,0 +1,54 @@
+"""A cheap look at whether a job could have room: by resources alone, and with everybody of lower priority gone.
+
+Wrong only in one direction: it may say yes where the planner will say no. One look serves one piece of news, so that a
+thousand parked jobs share what was added up for the first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from koordpy.cluster.arrays import Ints
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+
+
+class Room:
+    """The room that there is at one moment."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._nodes, self._evictable = cluster.nodes, cluster.evictable
+        self._levels: dict[int, int | None] = {}
+        self._freed: dict[tuple[int, int], Ints] = {}  # row and level -> what evictions would free, [R]
+        self._slots: dict[Shape, int] = {}
+
+    def on(self, row: int, shape: Shape, priority: int) -> bool:
+        """One more pod of a shape on one node."""
+        nodes, level = self._nodes, self._level(priority)
+        if level is None or nodes.has_room(row, shape):
+            return nodes.has_room(row, shape)
+        free = nodes.allocatable[:, row] - nodes.requested[:, row] + self._freed_by(row, level)
+        return bool((free[shape.rows] >= shape.amounts).all())
+
+    def anywhere(self, shape: Shape, count: int, priority: int) -> bool:
+        """So many pods of a shape on all nodes. With evictions that is too long a sum for each piece of news: maybe."""
+        if count == 1 or self._level(priority) is not None:
+            return True
+        if shape not in self._slots:
+            self._slots[shape] = self._nodes.slots(shape)
+        return self._slots[shape] >= count
+
+    def _level(self, priority: int) -> int | None:
+        """The highest priority below this one that somebody could be evicted of; jobs above it see the same room."""
+        if priority not in self._levels:
+            levels = self._evictable.levels(priority) if self._evictable.in_use else []
+            self._levels[priority] = max(levels, default=None)
+        return self._levels[priority]
+
+    def _freed_by(self, row: int, level: int) -> Ints:
+        freed = self._freed.get((row, level))
+        if freed is None:
+            freed = self._freed[row, level] = np.zeros(len(self._nodes.allocatable), dtype=np.int64)
+            for shape, count in self._evictable.on(row, level):
+                freed[shape.rows] += shape.amounts * count
+        return freed
