@@ -228,15 +228,17 @@ class JobQueue:
         if self._failed(ticket):
             self._back_off(ticket, "ScheduleAttemptFailure")
 
-    def let_pass(self, ticket: Ticket, other: str) -> None:
-        """Another job is to go first, once; this one follows it."""
+    def let_pass(self, ticket: Ticket, other: str) -> bool:
+        """Another job is to go first, once; this one follows it. False if there is no such job any more."""
         first = self._tickets.get(other)
-        if first is not None:
-            self._unpark(first)
-            self._activate(first, "LetPass")
+        if first is None:
+            return False
+        self._unpark(first)
+        self._activate(first, "LetPass")
         ticket.yielded = True
         ticket.since = self._wall()
         self._activate(ticket, "LetPass")
+        return True
 
     # --- wake-ups ---
 

@@ -25,7 +25,7 @@ from koordpy.cluster.pods import PodRecord
 from koordpy.config import GangSettings
 from koordpy.eviction import Evictor
 from koordpy.intake import wake
-from koordpy.jobs import Jobs, alike_of
+from koordpy.jobs import Jobs, alike_of, key_of
 from koordpy.kube.client import Client
 from koordpy.pingpong import PingPong
 from koordpy.plan.answer import Placement, Plan, Refusal
@@ -172,6 +172,7 @@ class Scheduler:
     def schedule_one(self, ticket: Ticket) -> None:
         """One job, from the head of the queue to its binds under way, or back to sleep with a reason."""
         self._recheck(ticket.key)
+        self._tidy_room()
         job = self._jobs.job_of(ticket)
         if job is None:
             self._queue.done(ticket)
@@ -310,6 +311,14 @@ class Scheduler:
                 self.room.enter(job.key, self._jobs.group_of(ticket), uids, wait_s)
         self._refuse(self._jobs.job_of(ticket) or job, ticket, answer.missing)
 
+    def _tidy_room(self) -> None:
+        """Groups change while their members wait: a group that there is no more holds nothing."""
+        gangs = self._cluster.gangs
+        for stay in self.room:
+            belong = all(pod.gang in stay.group for pod in self.room.members(stay.key))
+            if not belong or not gangs.own(stay.group):
+                self._let_go(stay.key)
+
     def _may_take(self, job: Job, answer: Plan) -> bool:
         first = first_in_line(self._waiters(job.key), job.priority)
         return first is None or could_complete(first, self._cluster, self._profiles, beside=answer.placements)
@@ -323,8 +332,7 @@ class Scheduler:
             return False
         if could_complete(first, self._cluster, self._profiles, beside=answer.placements):
             return False
-        self._queue.let_pass(ticket, first.key)
-        return True
+        return self._queue.let_pass(ticket, first.key)
 
     def _gap_is_too_wide(self, job: Job, answer: Plan) -> bool:
         """A NonStrict gang misses more of its minimum than the configuration allows."""
@@ -350,6 +358,10 @@ class Scheduler:
         """Unreserve: nothing of a job that waited stays assumed."""
         for pod in self.room.leave(key):
             wake(self._cluster, self._queue, self._cluster.forget(pod.uid))
+            self._jobs.pod_changed(pod)  # it may have left its gang
+            group = self._cluster.gangs.group_of(pod.gang) if pod.gang else ()
+            if group and key_of(group) != key:
+                self._jobs.refresh(group)
 
     def _time_out(self, stay: Stay) -> None:
         """The time of a group is up: what it held is free, and it is left alone, or tried again after a back-off."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from koordpy.cluster.arrays import Ints
+from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape
@@ -45,7 +46,7 @@ def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal
     All of the members that a plan names may be reserved; none may be bound while something is missing.
     """
     if not len(cluster.nodes):
-        return _said_for_gang(no_node_fits(job.members[0].uid, 0, {}), job.demands[0], 0, job.members[0])
+        return _no_nodes(job)
     best: _Attempt | None = None
     for way in _ways(job, profiles):
         with Trial(cluster.occupancy) as trial:
@@ -199,6 +200,13 @@ def _batches(job: Job, profiles: Profiles) -> list[_Batch]:
                 batches[key] = _Batch(demand, member.shape, profiles[member.scheduler], [])
             batches[key].members.append(member)
     return list(batches.values())
+
+
+def _no_nodes(job: Job) -> Refusal:
+    """The first node that comes gives another reason, if not a place: hence its coming is a cure, room or no room."""
+    refusal = no_node_fits(job.members[0].uid if job.members else "", 0, {})
+    gangs = ", ".join(f"gang {demand.gang}: {demand.counted} of {demand.minimum} members fit" for demand in job.demands)
+    return replace(refusal, message=f"{refusal.message}. {gangs}.", cures=refusal.cures | Change.DOMAINS)
 
 
 def _said_for_gang(refusal: Refusal, demand: Demand, placed: int, culprit: PodRecord) -> Refusal:
