@@ -1,0 +1,95 @@
+"""ClusterNetworkTopology, and what a gang says about it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from koordpy.api.errors import MalformedValue
+from koordpy.api.meta import ObjectMeta, Struct
+
+GROUP, VERSION, KIND = "scheduling.koordinator.sh", "v1alpha1", "ClusterNetworkTopology"
+NAME = "default"  # the only one that is read
+CLUSTER_LAYER = "ClusterTopologyLayer"  # the implicit root
+NODE_LAYER = "NodeTopologyLayer"
+
+Strategy = Literal["MustGather", "PreferGather"]
+
+
+class Layer(Struct, frozen=True):
+    topology_layer: str = ""
+    parent_topology_layer: str = ""
+    label_key: tuple[str, ...] = ()
+
+
+class TopologySpec(Struct, frozen=True):
+    network_topology_spec: tuple[Layer, ...] = ()
+
+
+class ClusterNetworkTopology(Struct, frozen=True):
+    metadata: ObjectMeta
+    spec: TopologySpec = TopologySpec()
+
+
+class _Rule(Struct, frozen=True):
+    layer: str
+    strategy: Strategy = "PreferGather"
+    pod_count_multiple: int = 0
+
+
+class _Gather(Struct, frozen=True):
+    gather_strategy: tuple[_Rule, ...] = ()
+
+
+class GatherRule(NamedTuple):
+    """What a gang asks of one layer; names of layers match regardless of case."""
+
+    layer: str  # in lower case
+    must: bool
+    multiple: int  # pods in each domain of the layer are a multiple of this; 1 for any number
+
+
+def gather_rules(text: str) -> tuple[GatherRule, ...]:
+    """The rules of a `network-topology-spec`; raises MalformedValue."""
+    try:
+        rules = msgspec.json.decode(text, type=_Gather).gather_strategy
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise MalformedValue("network-topology-spec", text, f"cannot be read: {error}") from None
+    return tuple(
+        GatherRule(rule.layer.lower(), rule.strategy == "MustGather", max(rule.pod_count_multiple, 1)) for rule in rules
+    )
+
+
+def chain(spec: TopologySpec) -> tuple[Layer, ...]:
+    """The layers from the top to the nodes, without the implicit root; raises MalformedValue for a broken spec."""
+    layers = _by_name(spec)
+    found: list[Layer] = []
+    name = NODE_LAYER
+    while name and name != CLUSTER_LAYER:
+        if name not in layers:
+            raise MalformedValue("parentTopologyLayer", name, f"of {found[-1].topology_layer} is no layer of the list")
+        layer = layers[name]
+        if layer in found:
+            raise MalformedValue("parentTopologyLayer", name, "is its own ancestor")
+        found.append(layer)
+        name = layer.parent_topology_layer
+    stray = sorted(layers.keys() - {layer.topology_layer for layer in found} - {CLUSTER_LAYER})
+    if stray:
+        raise MalformedValue("topologyLayer", stray[0], f"is not above {NODE_LAYER}: there must be one chain of layers")
+    for layer in found[1:]:
+        if not layer.label_key:
+            raise MalformedValue("labelKey", layer.topology_layer, "has no label to tell its domains by")
+    return tuple(reversed(found))
+
+
+def _by_name(spec: TopologySpec) -> dict[str, Layer]:
+    layers: dict[str, Layer] = {}
+    for layer in spec.network_topology_spec:
+        if not layer.topology_layer or layer.topology_layer in layers:
+            problem = "stands there twice" if layer.topology_layer else "is empty"
+            raise MalformedValue("topologyLayer", layer.topology_layer, problem)
+        layers[layer.topology_layer] = layer
+    if NODE_LAYER not in layers:
+        raise MalformedValue("networkTopologySpec", ", ".join(layers), f"has no {NODE_LAYER}")
+    return layers
