@@ -137,7 +137,7 @@ class Binder:
         try:
             outcome = await bind(self._client, ref(pod), node)
         except ApiError as error:
-            self._bind_failed(pod, release.ticket, error)
+            self._falls_back(pod, release.ticket, error)
         else:
             metrics.BIND_SECONDS.observe(time.perf_counter() - started)
             metrics.WRITES.labels("bind", outcome.value).inc()
@@ -153,7 +153,7 @@ class Binder:
             metrics.SLI_SECONDS.observe(time.monotonic() - release.ticket.first_seen)
             metrics.POD_ATTEMPTS.observe(release.ticket.failures + 1)
         elif outcome is BindOutcome.REFUSED:
-            self._bind_failed(pod, release.ticket, ApiError("the API server did not take the binding"))
+            self._falls_back(pod, release.ticket, ApiError("the API server did not take the binding"))
         else:
             self._unreserve(pod)  # gone, or bound elsewhere: the watch brings what is true
 
@@ -174,6 +174,11 @@ class Binder:
                 self._reporter.gang_scheduled(gang, len(nodes), len(set(nodes)))
         if release.nodes:
             metrics.GANG_SECONDS.observe(time.monotonic() - release.ticket.first_seen)
+
+    def _falls_back(self, pod: PodRecord, ticket: Ticket, problem: Exception) -> None:
+        """The others of its gang are on their way, whatever becomes of this one."""
+        self._cluster.gangs.bind_failed(pod)
+        self._bind_failed(pod, ticket, problem)
 
     def _bind_failed(self, pod: PodRecord, ticket: Ticket, problem: Exception) -> None:
         """Only this pod goes back; it is tried again after its back-off, unless the watch shows it bound after all."""

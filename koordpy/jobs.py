@@ -48,6 +48,7 @@ class Jobs:
     def refresh(self, group: GangGroup) -> None:
         """One ticket for what is still tied together, one for each pod that is free."""
         gangs = self._cluster.gangs.own(group)
+        self._freed.difference_update(each for each in group if self._cluster.gangs.get(each) is None)
         started = any(gang.started for gang in gangs)
         tied = [gang for gang in gangs if not (started and gang.spec.match_policy == "once-satisfied")]
         for gang in gangs:
@@ -88,8 +89,7 @@ class Jobs:
     def give_back(self, record: PodRecord, ticket: Ticket) -> None:
         """A pod was not bound after all: it is tried again after a back-off, with its gang if that still waits."""
         if record.gang and not self._cluster.gangs.is_free(record):
-            self._groups.setdefault(ticket.key, self._cluster.gangs.group_of(record.gang))
-            self._queue.retry(ticket)
+            self._give_back_to(self._cluster.gangs.group_of(record.gang), ticket)
             return
         if ticket.key != record.uid:
             ticket = Ticket(
@@ -97,14 +97,23 @@ class Jobs:
             )
         self._queue.retry(ticket, alike_of_pod(record))
 
+    def _give_back_to(self, group: GangGroup, ticket: Ticket) -> None:
+        """Meanwhile the group may be another one, or have a ticket again for those that were left over."""
+        key = key_of(group)
+        if ticket.key == key:
+            self._queue.retry(ticket)  # goes on counting its failures, if it is still the one
+        self.refresh(group)
+        self._queue.back_off(key)
+
     def _add(self, record: PodRecord) -> None:
         alike = alike_of_pod(record)
         self._queue.add(record.uid, alike, name=record.key, priority=record.priority, created=record.created)
 
     def _free(self, gang: Gang) -> None:
-        self._freed.add(gang.id)
-        for record in gang.pending.values():
-            self._add(record)
+        if gang.id not in self._freed:  # those that come later come one by one
+            self._freed.add(gang.id)
+            for record in gang.pending.values():
+                self._add(record)
 
     def _tie(self, gang: Gang) -> None:
         if gang.id in self._freed:

@@ -45,7 +45,6 @@ class Reporter:
         self._client, self._cluster, self._wall = client, cluster, wall
         self._events = EventRecorder(client, instance)
         self._said: dict[str, str] = {}  # UID -> the message that was last put into the lane
-        self._gang_said: dict[str, str] = {}  # gang -> the same, for its PodGroup
         self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
         self.lane = Lane(_LANE_WIDTH)
 
@@ -78,13 +77,13 @@ class Reporter:
 
     def gang_refused(self, gang: Gang, refusal: Refusal) -> None:
         """Its members have been told; whoever looks at the PodGroup is told too."""
-        if gang.pod_group is not None and self._gang_said.get(gang.id) != refusal.message:
-            self._gang_said[gang.id] = refusal.message
+        if gang.pod_group is not None and gang.told != refusal.message:
+            gang.told = refusal.message
             self.gang_event(gang, "Warning", "FailedScheduling", refusal.message)
 
     def gang_scheduled(self, gang: Gang, pods: int, nodes: int) -> None:
         """All binds of a release are through."""
-        self._gang_said.pop(gang.id, None)
+        gang.told = ""
         if gang.pod_group is not None:
             self.gang_event(gang, "Normal", "Scheduled", f"gang {gang.id}: {pods} members bound to {nodes} nodes")
 
@@ -121,6 +120,8 @@ class Reporter:
         return True
 
     async def _annotate(self, pod: PodRef, annotations: dict[str, str], after_s: float = _SAY_AGAIN_FIRST_S) -> None:
+        if not self._cluster.gangs.is_abandoned(pod.uid):
+            return  # said by now, or taken back
         try:
             await annotate(self._client, pod, annotations)
         except (NotFound, NotLeading):
@@ -137,8 +138,10 @@ class Reporter:
     def start_over(self) -> None:
         """Leadership was lost and won again: what was not sent is not certain to have been said."""
         self.lane.clear()
+        self._cluster.gangs.take_back_abandonments()
         self._said.clear()
-        self._gang_said.clear()
+        for gang in self._cluster.gangs:
+            gang.told = ""
         self._complained.clear()
 
     async def _set_condition(self, uid: str, refusal: Refusal, after_s: float = _SAY_AGAIN_FIRST_S) -> None:

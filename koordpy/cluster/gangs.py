@@ -7,6 +7,7 @@ under the same name is a new member. Nothing is decided here.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 
@@ -23,25 +24,27 @@ class Gang:
     """One gang. Its members stand in exactly one of `pending`, `assumed`, `bound` and `absent`, each by UID."""
 
     __slots__ = (
-        "_priorities", "_voices", "absent", "assumed", "bound", "by_pod_group", "created", "id", "pending",
-        "pod_groups", "recovering", "spec", "started", "succeeded", "waiting",
+        "_labelled", "_priorities", "_voices", "absent", "assumed", "bound", "created", "finished", "id", "pending",
+        "pod_groups", "recovering", "spec", "started", "succeeded", "told", "waiting",
     )  # fmt: skip
 
     def __init__(self, gang_id: str) -> None:
         self.id = gang_id
         self.created = float("inf")  # of its PodGroup or its oldest member, in seconds since the epoch
         self.pod_groups: dict[str, PodGroup] = {}  # by API group
-        self.by_pod_group = False  # some member says so: then there must be one
         self.pending: dict[str, PodRecord] = {}
         self.assumed: dict[str, PodRecord] = {}  # placed by us, and not yet seen bound
         self.bound: dict[str, PodRecord] = {}
         self.absent: dict[str, PodRecord] = {}  # gated, timed out, terminating, or another scheduler's
         self.waiting: set[str] = set()  # of `assumed`: those that wait at Permit
-        self.succeeded: set[str] = set()  # finished, and still there to be counted
+        self.finished: set[str] = set()  # members whose pods are still there, though they have run to their end
+        self.succeeded: set[str] = set()  # of `finished`: those that count
         self.started = False  # a member of it has been bound
-        self.recovering = False  # was found half-bound when we began, and is not complete yet
+        self.recovering = False  # found half-bound when we began, or a bind of it failed; and not complete since
+        self.told = ""  # what was last said about it as a whole
         self.spec = GangSpec()
-        self._voices: dict[Wishes, dict[str, PodRecord]] = {}
+        self._voices: dict[Wishes, _Voice] = {}
+        self._labelled = 0  # members by a label that stands for a PodGroup
         self._priorities: Counter[int] = Counter()  # of pending members
 
     @property
@@ -53,6 +56,11 @@ class Gang:
     def api_version(self) -> str:
         """Of its PodGroup."""
         return next((f"{group}/{VERSION}" for group in GROUPS if group in self.pod_groups), "")
+
+    @property
+    def by_pod_group(self) -> bool:
+        """Some member says that there is a PodGroup: then there must be one."""
+        return self._labelled > 0
 
     @property
     def initialised(self) -> bool:
@@ -82,7 +90,12 @@ class Gang:
 
     @property
     def is_half_bound(self) -> bool:
-        return bool(self.bound) and len(self.bound) + len(self.succeeded) < self.minimum
+        return bool(self.bound) and not self.is_bound
+
+    @property
+    def is_bound(self) -> bool:
+        """As many as it needs are running, or have finished well."""
+        return len(self.bound) + len(self.succeeded) >= self.minimum
 
     def all_live(self) -> Iterator[PodRecord]:
         """Every member that is not finished."""
@@ -92,19 +105,20 @@ class Gang:
     @property
     def is_gone(self) -> bool:
         """Nobody speaks of it any more."""
-        lists = (self.pending, self.assumed, self.bound, self.absent, self.succeeded, self.pod_groups)
+        lists = (self.pending, self.assumed, self.bound, self.absent, self.finished, self.pod_groups)
         return not any(lists)
 
     def enter(self, record: PodRecord, standing: dict[str, PodRecord]) -> None:
         standing[record.uid] = record
         self.created = min(self.created, record.created)
-        self.by_pod_group |= record.by_pod_group
+        self._labelled += record.by_pod_group
         if standing is self.pending:
             self._priorities[record.priority] += 1
 
     def leave(self, record: PodRecord, standing: dict[str, PodRecord]) -> None:
         del standing[record.uid]
         self.waiting.discard(record.uid)
+        self._labelled -= record.by_pod_group
         if standing is self.pending:
             self._priorities[record.priority] -= 1
             if not self._priorities[record.priority]:
@@ -119,33 +133,67 @@ class Gang:
     # --- whose word counts ---
 
     def voices(self) -> Iterator[tuple[Wishes, PodRecord]]:
-        """The different things that members say, each with one that says it."""
-        for wishes, records in self._voices.items():
-            yield wishes, next(iter(records.values()))
+        """The different things that members say, each with the oldest that says it."""
+        for wishes, voice in self._voices.items():
+            yield wishes, voice.oldest
 
     def hear(self, before: PodRecord | None, now: PodRecord | None) -> bool:
-        """A member says something, says something else or is gone; says whether the configuration may have changed."""
-        known = len(self._voices)
-        if before is not None and before.wishes != SAYS_NOTHING:
-            voices = self._voices[before.wishes]
-            del voices[before.uid]
-            if not voices:
-                del self._voices[before.wishes]
+        """A member says something, says something else or is gone; says whether the configuration may have changed.
+
+        A thousand members that say the same thing must be cheap: it changes nothing if an older one has said it.
+        """
+        changed = False
         if now is not None and now.wishes != SAYS_NOTHING:
-            self._voices.setdefault(now.wishes, {})[now.uid] = now
-        # The usual case, and the one that must be cheap: a thousand members say the same thing.
-        return not (known == len(self._voices) == 1 and now is not None and now.wishes in self._voices)
+            changed = now.wishes not in self._voices
+            changed |= self._voices.setdefault(now.wishes, _Voice()).add(now)
+        if before is not None and before.wishes != SAYS_NOTHING and (now is None or now.wishes != before.wishes):
+            voice = self._voices[before.wishes]
+            changed |= voice.remove(before)
+            if not voice:
+                del self._voices[before.wishes]
+        return changed
 
     def resolve(self, defaults: GangDefaults) -> None:
-        oldest = (
-            sorted(
-                (min((record.created, record.name) for record in records.values()), wishes)
-                for wishes, records in self._voices.items()
-            )
-            if len(self._voices) > 1
-            else [((0.0, ""), wishes) for wishes in self._voices]
-        )
-        self.spec = resolve((wishes for _, wishes in oldest), self.pod_group, defaults)
+        oldest_first = sorted(self._voices.items(), key=lambda said: _by_age(said[1].oldest))
+        self.spec = resolve((wishes for wishes, _ in oldest_first), self.pod_group, defaults)
+
+
+class _Voice:
+    """Members that say the same, and which of them is the oldest."""
+
+    __slots__ = ("_by_age", "_records")
+
+    def __init__(self) -> None:
+        self._records: dict[str, PodRecord] = {}
+        self._by_age: list[tuple[float, str, str]] = []  # a heap; those that are gone fall out at the top
+
+    def __bool__(self) -> bool:
+        return bool(self._records)
+
+    @property
+    def oldest(self) -> PodRecord:
+        while self._by_age[0][-1] not in self._records:
+            heapq.heappop(self._by_age)
+        return self._records[self._by_age[0][-1]]
+
+    def add(self, record: PodRecord) -> bool:
+        """Says whether it is the oldest now."""
+        if record.uid not in self._records:
+            heapq.heappush(self._by_age, (*_by_age(record), record.uid))
+        self._records[record.uid] = record
+        if len(self._by_age) > 2 * len(self._records) + 8:  # most of it is gone, behind an old one that stays
+            self._by_age = sorted((*_by_age(each), each.uid) for each in self._records.values())
+        return self.oldest is record
+
+    def remove(self, record: PodRecord) -> bool:
+        """Says whether it was the oldest."""
+        was_oldest = self.oldest.uid == record.uid
+        del self._records[record.uid]
+        return was_oldest
+
+
+def _by_age(record: PodRecord) -> tuple[float, str]:
+    return record.created, record.name
 
 
 class GangTable:
@@ -218,21 +266,23 @@ class GangTable:
 
     def member_finished(self, uid: str, gang_id: str, *, succeeded: bool, was_bound: bool) -> None:
         """A member has run to its end. One that succeeded is counted for as long as its pod is there."""
-        if uid in self._finished:
+        if self._finished.get(uid) == gang_id:
             return
+        self.finished_gone(uid)  # from the gang that it was in before, should its owner have moved it
         self._finished[uid] = gang_id
         gang = self._open(gang_id)
+        gang.finished.add(uid)
         if succeeded:
             gang.succeeded.add(uid)
         if was_bound:
             self.has_begun(gang)
         self._tell(gang)
-        self._drop_if_gone(gang)
 
     def finished_gone(self, uid: str) -> None:
         """A pod was deleted that may have been counted as finished."""
         gang = self._gangs.get(self._finished.pop(uid, ""))
         if gang is not None:
+            gang.finished.discard(uid)
             gang.succeeded.discard(uid)
             self._tell(gang)
             self._drop_if_gone(gang)
@@ -256,10 +306,16 @@ class GangTable:
 
     def has_begun(self, gang: Gang) -> None:
         """A member is bound: from here on the gang has started."""
-        gang.recovering &= gang.is_half_bound
+        gang.recovering &= not gang.is_bound
         if not gang.started:
             gang.started = True
             self._tell(gang)
+
+    def bind_failed(self, record: PodRecord) -> None:
+        """A member was not bound, after its gang had been complete: the others, which may be, count until it is."""
+        gang = self._gangs.get(record.gang)
+        if gang is not None:
+            gang.recovering = True
 
     def moved(self, record: PodRecord) -> None:
         """We have assumed a member somewhere, or taken that back."""
@@ -277,6 +333,19 @@ class GangTable:
         gang = self._gangs.get(record.gang)
         if gang is not None:
             self._tell(gang)
+
+    def is_abandoned(self, uid: str) -> bool:
+        """It timed out, and the API server has not said so yet."""
+        return uid in self._abandoned
+
+    def take_back_abandonments(self) -> None:
+        """What the API server was not told by now it will not be told: nobody could ever lift what nobody sees."""
+        for gang in self._gangs.values():
+            for record in [each for each in gang.absent.values() if each.uid in self._abandoned]:
+                record.timed_out = False
+                self.moved(record)
+                self._tell(gang)
+        self._abandoned.clear()
 
     # --- who starts with whom ---
 
