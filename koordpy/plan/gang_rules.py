@@ -57,26 +57,32 @@ def not_ready(group: GangGroup, cluster: Cluster, culprit: str) -> Refusal | Non
 
 
 def is_ready(group: GangGroup, cluster: Cluster) -> bool:
-    """All of its gangs have come together, as far as members go."""
-    return not any(_problem(gang_id, group, cluster) for gang_id in group)
+    """All of its gangs have come together, as far as members go. Asked with each member that arrives."""
+    return all(_has_come(gang_id, cluster) for gang_id in group)
 
 
 def _is_ready(gang: Gang) -> bool:
     return gang.initialised and gang.collected >= gang.minimum
 
 
+def _has_come(gang_id: str, cluster: Cluster) -> bool:
+    gang = cluster.gangs.get(gang_id)
+    if gang is None or not gang.initialised:
+        return False
+    if gang.collected >= gang.minimum:
+        return True
+    return gang.spec.match_policy == "once-satisfied" and cluster.gangs.has_started(cluster.gangs.group_of(gang_id))
+
+
 def _problem(gang_id: str, group: GangGroup, cluster: Cluster) -> str:
+    if _has_come(gang_id, cluster):
+        return ""
     gang = cluster.gangs.get(gang_id)
     if gang is None:
         waiting = next((each for each in group if each != gang_id and cluster.gangs.get(each)), "its group")
         return f"gang {gang_id} does not exist; gang {waiting} is in a group with it"
     if not gang.initialised:
         return _uninitialised(gang)
-    own = cluster.gangs.group_of(gang_id)
-    if gang.spec.match_policy == "once-satisfied" and cluster.gangs.has_started(own):
-        return ""
-    if gang.collected >= gang.minimum:
-        return ""
     return f"gang {gang_id} is incomplete: {gang.collected} of {gang.minimum} members{_absentees(gang)}"
 
 
