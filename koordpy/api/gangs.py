@@ -16,6 +16,7 @@ from koordpy.api import keys
 from koordpy.api.errors import MalformedValue
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.times import seconds_of_duration
+from koordpy.api.topology import gather_rules
 
 Mode = Literal["Strict", "NonStrict"]
 MatchPolicy = Literal["only-waiting", "waiting-and-running", "once-satisfied"]
@@ -52,7 +53,7 @@ class Wishes(NamedTuple):
     group: tuple[str, ...] | None = None  # of gangs, namespace/name; () for none but the gang itself
     wait_s: float | None = None
     match_policy: MatchPolicy | None = None
-    topology: str | None = None  # the JSON as it stands there
+    topology: str | None = None  # the JSON as it stands there, if it can be read
     complaints: tuple[Complaint, ...] = ()
 
 
@@ -118,7 +119,7 @@ def _read(found: tuple[tuple[tuple[str, str], ...], ...]) -> Wishes:
         group=_first(group, _gang_ids, complaints),
         wait_s=_first(wait, _wait_s, complaints),
         match_policy=_first(policy, lambda text: _one_of(text, MATCH_POLICIES), complaints),
-        topology=topology[0][1] if topology else None,
+        topology=_first(topology, _topology, complaints),
         complaints=tuple(complaints),
     )
 
@@ -167,6 +168,17 @@ def _gang_ids(text: str) -> tuple[str, ...]:
     if not isinstance(ids, list) or not all(isinstance(each, str) and _names_a_gang(each) for each in ids):
         raise ValueError('is not a JSON array of "namespace/name"')
     return tuple(sorted(set(ids)))
+
+
+def _topology(text: str) -> str:
+    """The text itself, if it can be read."""
+    if not text.strip():
+        return ""
+    try:
+        gather_rules(text)
+    except MalformedValue as error:
+        raise ValueError(error.problem) from None
+    return text
 
 
 def _names_a_gang(text: str) -> bool:

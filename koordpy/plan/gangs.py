@@ -48,7 +48,7 @@ def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal
     if not len(cluster.nodes):
         return _no_nodes(job)
     best: _Attempt | None = None
-    for way in _ways(job, profiles):
+    for way in _ways(job, profiles, cluster):
         with Trial(cluster.occupancy) as trial:
             attempt = _Attempt(job, cluster, way, trial)
             attempt.run()
@@ -63,15 +63,18 @@ def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal
     return Plan(tuple(best.placements), missing=next(iter(best.short.values())))
 
 
-def _ways(job: Job, profiles: Profiles) -> Iterator[Profiles]:
+def _ways(job: Job, profiles: Profiles, cluster: Cluster) -> Iterator[Profiles]:
     """As the profiles say; and, since different sizes can stand in each other's way, packed tightly."""
     yield profiles
     if len({member.shape for member in job.members}) > 1:
-        yield {name: _packing(profile) for name, profile in profiles.items()}
+        yield {name: _packing(profile, cluster) for name, profile in profiles.items()}
 
 
-def _packing(profile: Profile) -> Profile:
-    return Profile(profile.scheduler_name, profile.filters, ((NodeResourcesFit(most_allocated), 1),))
+_PACKED = ((NodeResourcesFit(most_allocated), 1),)  # one for all: what scores remember hangs on the object
+
+
+def _packing(profile: Profile, cluster: Cluster) -> Profile:
+    return profile.only(cluster.nodes.live if profile.within is None else profile.within, _PACKED)
 
 
 class _Attempt:

@@ -47,7 +47,7 @@ class MakingRoom:
         self._candidates: dict[int, list[PodRecord]] = {}  # node row -> who may be evicted there
         self._chosen: dict[int, list[PodRecord]] = {}  # node row -> who is
         self._members: dict[int, list[PodRecord]] = {}  # node row -> members placed there
-        self._stamps: dict[int, int] = {}
+        self._asked: dict[Shape, list[int]] = {}
         self._placements: list[Placement] = []
 
     def place_all(self) -> list[Placement] | None:
@@ -169,11 +169,11 @@ class MakingRoom:
 
     def _amounts(self, shape: Shape) -> list[int]:
         """What a pod of a shape takes of the resources that the job asks for."""
-        known: tuple[object, list[int]] | None = shape.memo.get(self)
+        known = self._asked.get(shape)
         if known is None:
             asked = dict(zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True))
-            known = shape.memo[self] = (None, [asked.get(each, 0) for each in self._resources])
-        return known[1]
+            known = self._asked[shape] = [asked.get(each, 0) for each in self._resources]
+        return known
 
     def open_rows(self, shape: Shape, profile: Profile, member: PodRecord) -> Bools:
         """`[N]`: the nodes that could take one more, beside those who were promised room."""

@@ -35,7 +35,9 @@ def feasible(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
 
 def static_mask(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
     """`[N]`: what the filters say that look only at nodes, kept until a node changes. Not to be written to."""
-    return shape.remember(profile, cluster.nodes.static_generation, lambda: _static_mask(shape, cluster, profile))
+    nodes, root = cluster.nodes, profile.root
+    known = shape.remember(root, nodes.static_generation, lambda: _static_mask(shape, cluster, root))
+    return known if profile.within is None else known & profile.within
 
 
 def _static_mask(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
@@ -71,7 +73,10 @@ def explain(shape: Shape, cluster: Cluster, profile: Profile, among: Bools | Non
     One node may count under several reasons of the filter that refused it.
     """
     counts: Counter[Reason] = Counter()
-    remaining = _worth_asking(shape, cluster, cluster.nodes.live if among is None else among, counts)
+    asked = cluster.nodes.live if among is None else among
+    if profile.within is not None:
+        asked = asked & profile.within
+    remaining = _worth_asking(shape, cluster, asked, counts)
     for node_filter in profile.filters:
         passed = node_filter.passes(shape, cluster)
         if passed is None:

@@ -21,7 +21,7 @@ from koordpy.plan.volumes import choice_at
 
 def plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
     """Place all members on one view of the cluster; the picture is afterwards as it was before."""
-    if len(job.members) > 1 or job.members[0].shape is None or cluster.nominated:
+    if len(job.members) > 1 or job.members[0].shape is None or cluster.nominated or profile.within is not None:
         return _plan(job, cluster, profile)
     # The 10,000th pod of a shape that was refused a moment ago is refused for the same reason, without asking again.
     shape, version = job.members[0].shape, cluster.version

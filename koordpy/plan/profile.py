@@ -57,9 +57,18 @@ class Profile:
     filters: tuple[Filter, ...]
     scores: tuple[tuple[Score, int], ...]
     preempts: bool = True  # its pods may make others leave
+    within: Bools | None = None  # [N]: only these nodes are asked; for the length of one plan
+    root: Profile = field(init=False)  # what is remembered about shapes is remembered for this one
     prefilters: tuple[PreFilter, ...] = field(init=False)  # those of the filters that are
 
+    def only(self, within: Bools, scores: tuple[tuple[Score, int], ...] | None = None) -> Profile:
+        """The same profile, asking only some nodes, `[N]`, and with other scores if given."""
+        derived = replace(self, within=within, scores=self.scores if scores is None else scores)
+        object.__setattr__(derived, "root", self.root)
+        return derived
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "root", self)
         # Asked once and not per plan: a protocol check walks all attributes.
         prefilters = tuple(each for each in self.filters if isinstance(each, PreFilter))
         object.__setattr__(self, "prefilters", prefilters)
