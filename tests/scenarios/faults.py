@@ -33,10 +33,17 @@ class FaultyTransport:
         self._all_answered = asyncio.Event()
         self._all_answered.set()
         self.die_after_binds: int | None = None
+        self.binds_until_outage: int | None = None  # 0: no call gets through; 2: two more binds do, and nothing after
+        self._open: set[asyncio.Timeout] = set()
         self.died = asyncio.Event()
 
     def die(self) -> None:
         self.died.set()
+
+    def cut_watches(self) -> None:
+        """Break off every watch that is open."""
+        for watch in self._open:
+            watch.reschedule(asyncio.get_running_loop().time())
 
     async def send(
         self,
@@ -53,6 +60,7 @@ class FaultyTransport:
             await self._all_answered.wait()
             self.die()
         await self._perhaps_dead()
+        self._perhaps_out(path, is_bind=bool(binding))
         request = Request.of_target(method, path, {}, body)
         if method != "GET":
             self.writes.append(request)
@@ -74,12 +82,18 @@ class FaultyTransport:
     @asynccontextmanager
     async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
         await self._perhaps_dead()
+        self._perhaps_out(path)
         rule = self._rule(Request.of_target("GET", path, {}, b""))
-        if rule is not None and rule.fault in (Fault.STATUS, Fault.DROP):
-            raise Unavailable(f"GET {path}: injected fault")
-        async with self._inner.stream(path) as chunks:
-            cut_after = rule.after_chunks if rule is not None and rule.fault is Fault.WATCH_CUT else None
-            yield _chunks(chunks, cut_after)
+        cut_after = rule.after_chunks if rule is not None and rule.fault is Fault.WATCH_CUT else None
+        watch = asyncio.timeout(None)
+        try:
+            async with watch, self._inner.stream(path) as chunks:
+                self._open.add(watch)
+                yield _chunks(chunks, cut_after)
+        except TimeoutError:
+            raise Unavailable(f"GET {path}: injected fault, the connection broke") from None
+        finally:
+            self._open.discard(watch)
 
     def _rule(self, request: Request) -> Rule | None:
         rule = next((rule for rule in self.rules if rule.matches(request)), None)
@@ -97,6 +111,15 @@ class FaultyTransport:
             self._unanswered -= 1
             if not self._unanswered:
                 self._all_answered.set()
+
+    def _perhaps_out(self, path: str, *, is_bind: bool = False) -> None:
+        if self.binds_until_outage is None:
+            return
+        if self.binds_until_outage and is_bind:
+            self.binds_until_outage -= 1
+        elif not self.binds_until_outage:
+            self.cut_watches()
+            raise Unavailable(f"{path}: injected fault, nobody answers")
 
     async def _perhaps_dead(self) -> None:
         if self.died.is_set():

@@ -46,6 +46,13 @@ class Observer:
             self.has_spoken = True
             raise Violation("; ".join(dict.fromkeys(self._seen)))
 
+    def may_lose_members(self, gang: str) -> bool:
+        """It has started, or nothing of it has been bound or is being bound: no deletion can leave it in part."""
+        if gang in self._started:
+            return True
+        found = read_gangs(self._mirror.all(PODS), []).get(gang)
+        return found is None or not any(node_of(pod) or _key(pod) in self.excused for pod in found.members)
+
     def at_rest(self) -> bool:
         """No gang is bound in part at this moment."""
         return not self._partial

@@ -10,6 +10,8 @@ from typing import Any
 from koordpy.api.times import micro_instant_of_seconds
 from koordpy.config import LeaderElection
 from koordpy.embedded.faults import Fault, Rule
+from koordpy.kube.lease import Timing
+from tests.scenarios.api import MERGE, Refused
 from tests.scenarios.ground import Ground
 
 _CALLS = {
@@ -20,6 +22,7 @@ _CALLS = {
     "read": ("GET", r"/api/v1/namespaces/[^/]+/pods/{pod}"),
 }
 _ANY = "[^/]+"
+_RETRY_S = 0.4  # of the lease
 
 
 class OperatingVerbs(Ground):
@@ -40,8 +43,22 @@ class OperatingVerbs(Ground):
     async def stand_by(self) -> None:
         """Restart koordpy with leader election, while somebody else holds the lease."""
         await self.stop()
-        await self._somebody_leads()
-        await self._begin(LeaderElection(namespace=self.namespace))
+        await self._hold_lease("somebody")
+        await self._begin(self._election())
+
+    async def lead(self) -> None:
+        """Restart koordpy with leader election, and a lease that is over soon."""
+        await self.stop()
+        await self._begin(self._election())
+        self.observer.scheduler_started()
+
+    async def lose_lease(self) -> None:
+        """Somebody else takes the lease, and koordpy notices."""
+        await self._hold_lease("somebody")
+        await asyncio.sleep(2 * _RETRY_S)
+
+    async def regain_lease(self) -> None:
+        await self._hold_lease("")
 
     async def _begin(self, election: LeaderElection) -> None:
         self.instance = self.new_instance(self._config, election)
@@ -49,16 +66,19 @@ class OperatingVerbs(Ground):
         self.instance.transport.bind_faulted = self.observer.excused.add
         await self.instance.start()
 
-    async def _somebody_leads(self) -> None:
+    def _election(self) -> LeaderElection:
+        timing = Timing(lease_duration_s=3.0, renew_deadline_s=2.0, retry_period_s=_RETRY_S)
+        return LeaderElection(namespace=self.namespace, timing=timing)
+
+    async def _hold_lease(self, holder: str) -> None:
         now = micro_instant_of_seconds(self._wall())
-        held = {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "acquireTime": now, "renewTime": now}
-        lease = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": "koord-scheduler"},
-            "spec": held,
-        }
-        await self.api.ask("POST", f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases", lease)
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": 3600, "acquireTime": now, "renewTime": now}
+        lease = {"metadata": {"name": "koord-scheduler"}, "spec": spec}
+        leases = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
+        try:
+            await self.api.ask("PATCH", f"{leases}/koord-scheduler", lease, MERGE)
+        except Refused:  # there is none yet
+            await self.api.ask("POST", leases, lease)
 
     async def stop(self) -> None:
         if self.instance is not None:
@@ -78,16 +98,37 @@ class OperatingVerbs(Ground):
         await self.start(**coscheduling)
 
     @contextlib.asynccontextmanager
+    async def outage(self, *, after_binds: int = 0) -> AsyncIterator[None]:
+        """No call of koordpy gets through in this block, or none after so many binds, and its watches break."""
+        assert self.instance is not None
+        self.instance.transport.binds_until_outage = after_binds
+        if not after_binds:
+            self.instance.transport.cut_watches()
+        yield
+        self.instance.transport.binds_until_outage = None
+
+    @contextlib.asynccontextmanager
     async def crash(self, *, after_binds: int) -> AsyncIterator[None]:
         """What happens in this block lets koordpy send so many binds; then it is killed. `start()` brings it back."""
-        running = self.instance
-        assert running is not None
-        running.transport.die_after_binds = running.transport.binds + after_binds
+        self.doom(after_binds=after_binds)
         yield
-        async with asyncio.timeout(self._wait_s):
-            await running.transport.died.wait()
+        await self.until(lambda: self.is_dead, "the crash")
+        await self.bury()
+
+    def doom(self, *, after_binds: int) -> None:
+        """Nothing that koordpy sends after so many more binds will arrive."""
+        assert self.instance is not None
+        self.instance.transport.die_after_binds = self.instance.transport.binds + after_binds
+
+    @property
+    def is_dead(self) -> bool:
+        return self.instance is not None and self.instance.transport.died.is_set()
+
+    async def bury(self) -> None:
+        """Nothing of the process is left."""
+        assert self.instance is not None
+        running, self.instance = self.instance, None
         self.observer.scheduler_stopped()
-        self.instance = None
         await running.kill()
 
     async def another_second(self) -> None:

@@ -186,3 +186,108 @@ async def test_a_pod_bound_by_hand_is_a_member_that_runs(world: World) -> None:
     await world.bind("a-1", "n1")
     await world.pods("a-2", gang="a")
     await world.bound("a-2")
+
+
+async def test_a_waiting_gang_that_gets_a_partner_lets_go_until_the_partner_is_there(world: World) -> None:
+    await world.nodes(2, cpu=1)
+    await world.pod_group("a", minimum=3, annotations=NON_STRICT)
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    await world.says("a-1", "2 of 3 members fit")
+    await world.change_pod_group("a", annotations=gang(groups=world.group("a", "b")))
+    await world.all_say("gang {ns}/b does not exist", *members("a", 3))
+    await world.pods("others-1", "others-2", cpu=1)
+    await world.bound("others-1", "others-2")
+    await world.node("large", cpu=4)
+    await world.pending(*members("a", 3))
+    await world.pods("b-1", annotations=gang("b", minimum=1), cpu=1)
+    await world.bound(*members("a", 3), "b-1")
+
+
+async def test_a_waiting_gang_that_loses_its_partner_starts_alone(world: World) -> None:
+    await world.nodes(2, cpu=1)
+    both = gang(mode="NonStrict", groups=world.group("a", "b"))
+    await world.pod_group("a", minimum=2, annotations=both)
+    await world.pod_group("b", minimum=1, annotations=both)
+    await world.pods("a-1", "a-2", gang="a", cpu=1)
+    await world.pods("b-1", gang="b", cpu=1)
+    await world.says("a-1", "Insufficient cpu")
+    await world.change_pod_group("b", annotations=gang(groups=""))
+    await world.change_pod_group("a", annotations=gang(groups=""))
+    await world.until(lambda: all(world.node_names("a-1", "a-2")) or all(world.node_names("b-1")), "one of them starts")
+
+
+async def test_a_waiting_member_that_moves_to_another_gang_starts_with_that_one(world: World) -> None:
+    await world.nodes(2, cpu=1)
+    await world.pod_group("a", minimum=3, annotations=NON_STRICT)
+    await world.pod_group("b", minimum=1)
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    await world.says("a-1", "2 of 3 members fit")
+    await world.label("a-1", labels={SIGS: "b"})
+    await world.bound("a-1")
+    await world.says("a-2", "gang {ns}/a is incomplete: 2 of 3 members")
+
+
+async def test_a_waiting_member_that_leaves_its_gang_is_a_single_pod(world: World) -> None:
+    await world.nodes(2, cpu=1)
+    await world.pod_group("a", minimum=3, annotations=NON_STRICT)
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    await world.says("a-1", "2 of 3 members fit")
+    await world.label("a-1", labels={SIGS: None})
+    await world.bound("a-1")
+    await world.pending("a-2", "a-3")
+
+
+async def test_a_waiting_member_made_again_under_its_name_is_placed_anew(world: World) -> None:
+    await world.nodes(2, cpu=1)
+    await world.pod_group("a", minimum=3, annotations=NON_STRICT)
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    await world.says("a-1", "2 of 3 members fit")
+    await world.delete("a-1")
+    await world.pods("a-1", gang="a", cpu=1)
+    await world.pods("other", cpu=1)
+    await world.pending(*members("a", 3), "other")
+    await world.node("n3", cpu=1)
+    await world.bound(*members("a", 3))
+
+
+async def test_a_pod_whose_gate_is_removed_after_the_start_is_an_ordinary_pod(world: World) -> None:
+    await world.nodes(1)
+    await world.pod_group("a", minimum=2)
+    await world.pods("a-3", gang="a", gated=True)
+    await world.pods("a-1", "a-2", gang="a")
+    await world.bound("a-1", "a-2")
+    await world.pending("a-3")
+    await world.ungate("a-3")
+    await world.bound("a-3")
+
+
+async def test_a_node_that_is_cordoned_while_a_member_waits_for_it_is_not_bound_to(world: World) -> None:
+    await world.nodes(2, cpu=1)
+    await world.pods(*members("a", 3), annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1)
+    await world.says("a-1", "2 of 3 members fit")
+    await world.change_node("n1", unschedulable=True)
+    await world.node("n3", cpu=1)
+    await world.pending(*members("a", 3))
+    await world.node("n4", cpu=1)
+    await world.bound(*members("a", 3))
+    assert sorted(world.node_names(*members("a", 3))) == ["n2", "n3", "n4"]
+
+
+async def test_a_pod_group_made_again_with_another_minimum_counts_as_it_is_now(world: World) -> None:
+    await world.nodes(1)
+    await world.pod_group("a", minimum=3)
+    await world.pods("a-1", "a-2", gang="a")
+    await world.says("a-1", "2 of 3 members")
+    await world.delete_pod_group("a")
+    await world.pod_group("a", minimum=2)
+    await world.bound("a-1", "a-2")
+
+
+async def test_the_pod_group_of_koordinator_wins_over_one_of_the_same_name_in_the_other_api_group(world: World) -> None:
+    await world.nodes(1)
+    await world.pod_group("a", minimum=1, api_group="x-k8s")
+    await world.pod_group("a", minimum=2)
+    await world.pods("a-1", gang="a")
+    await world.says("a-1", "gang {ns}/a is incomplete: 1 of 2 members")
+    await world.delete_pod_group("a")
+    await world.bound("a-1")

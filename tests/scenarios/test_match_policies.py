@@ -186,3 +186,9 @@ async def test_running_members_of_a_satisfied_gang_terminate_without_disturbing_
     await world.bound("b-1")
     await world.let_go("a-1")
     await world.at_rest()
+
+
+async def test_waiting_and_running_a_member_beyond_the_minimum_starts_by_itself(world: World) -> None:
+    await started(world, "a-1", "a-2", policy="waiting-and-running", minimum=2)
+    await world.pods("a-3", gang="a")
+    await world.bound("a-3")

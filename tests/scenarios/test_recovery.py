@@ -112,6 +112,33 @@ async def test_a_bind_that_keeps_failing_costs_only_its_own_pod(world: World) ->
     await world.bound("a-2")
 
 
+@pytest.mark.parametrize("policy", ["waiting-and-running", "only-waiting"])
+async def test_a_pod_whose_bind_failed_follows_its_gang_whatever_the_match_policy(world: World, policy: str) -> None:
+    await world.nodes(3, cpu=1)
+    await world.pod_group("a", minimum=3, annotations=gang(policy=policy))
+    world.fails("bind", pod="a-2", status=500, times=None)
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    await world.bound("a-1", "a-3")
+    await world.pending("a-2")
+    world.heals()
+    await world.bound("a-2")
+
+
+async def test_a_gang_none_of_whose_binds_arrived_is_still_a_gang(world: World) -> None:
+    await world.nodes(3, cpu=1)
+    await world.pod_group("a", minimum=3)
+    refused = world.fails("bind", status=403, times=None)
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    await world.until(lambda: refused.hits == 3, "no bind is under way")
+    await world.delete("a-3")
+    world.heals()
+    world.observer.excused.clear()
+    await world.says("a-1", "gang {ns}/a is incomplete: 2 of 3 members")
+    await world.pending("a-1", "a-2")
+    await world.pods("a-4", gang="a", cpu=1)
+    await world.bound("a-1", "a-2", "a-4")
+
+
 @pytest.mark.parametrize("status", [409, 429, 500, 503, 0])
 async def test_binds_that_fail_for_a_moment_are_made_good(world: World, status: int) -> None:
     await world.nodes(3, cpu=1)
@@ -188,3 +215,50 @@ async def test_what_runs_is_counted_as_usage_after_a_restart(world: World) -> No
     await world.pods("b-1", "b-2", annotations=gang("b", minimum=2), cpu=1)
     await world.says("b-1", "gang {ns}/b: 1 of 2 members fit")
     await world.pending("b-1", "b-2")
+
+
+async def test_an_api_server_that_goes_and_comes_back_is_waited_for(world: World) -> None:
+    await world.nodes(2, cpu=2)
+    await world.pod_group("a", minimum=4)
+    await world.pods("a-1", "a-2", gang="a", cpu=1)
+    await world.says("a-1", "2 of 4 members")
+    async with world.outage():
+        await world.pods("a-3", "a-4", gang="a", cpu=1)
+        await world.pending(*members("a", 4))
+    await world.bound(*members("a", 4))
+
+
+async def test_an_outage_in_the_middle_of_binding_leaves_no_gang_in_part(world: World) -> None:
+    await world.nodes(2, cpu=2)
+    await world.pod_group("a", minimum=4)
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    world.delays("bind", seconds=0.2, times=2)
+    async with world.outage(after_binds=2):
+        await world.pods("a-4", gang="a", cpu=1)
+        await world.until(lambda: len([n for n in world.node_names(*members("a", 4)) if n]) == 2, "two are bound")
+    await world.bound(*members("a", 4))
+
+
+async def test_a_leader_that_lost_its_lease_binds_nothing_and_goes_on_when_it_leads_again(world: World) -> None:
+    await world.lead()
+    await world.nodes(3, cpu=1)
+    await world.pods(*members("a", 3), annotations=gang("a", minimum=3), cpu=1, gated=True)
+    await world.lose_lease()
+    await world.ungate(*members("a", 3))
+    await world.pending(*members("a", 3))
+    await world.regain_lease()
+    await world.bound(*members("a", 3))
+
+
+async def test_a_gang_that_waited_when_the_lease_was_lost_waits_again_when_it_is_back(world: World) -> None:
+    await world.lead()
+    await world.nodes(2, cpu=1)
+    await world.pods(*members("a", 3), annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1)
+    await world.says("a-1", "2 of 3 members fit")
+    await world.lose_lease()
+    await world.bind_elsewhere("other", "n1", cpu=1)
+    await world.node("n3", cpu=1)
+    await world.regain_lease()
+    await world.pending(*members("a", 3))
+    await world.delete("other")
+    await world.bound(*members("a", 3))

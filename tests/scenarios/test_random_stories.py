@@ -1,0 +1,28 @@
+"""Random stories: whatever happens, no gang starts in part, and in the end everybody runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scenarios.teller import Teller
+from tests.scenarios.world import World, embedded_world
+
+
+@pytest.mark.parametrize("seed", range(25))
+async def test_in_virtual_time_everybody_runs_in_the_end(seed: int) -> None:
+    async with embedded_world() as world:
+        await tell(world, seed, chapters=60, pause_s=0.5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_everybody_runs_in_the_end(world: World, seed: int) -> None:
+    await tell(world, 1000 + seed, chapters=30, pause_s=0.1)
+
+
+async def tell(world: World, seed: int, chapters: int, pause_s: float) -> None:
+    teller = Teller(world, seed, pause_s)
+    try:
+        await teller.tell(chapters)
+    except BaseException:
+        print(seed, teller.told)
+        raise
