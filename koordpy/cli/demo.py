@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # heavy, and --help must answer at once
 def demo() -> None:
     """Show koordpy at work on a simulated cluster.
 
-    Starts an in-memory Kubernetes API with 24 nodes and the scheduler, submits a small workload, and shows what
+    Starts an in-memory Kubernetes API with 24 nodes and the scheduler, submits single pods and gangs, and shows what
     happens and why. On a terminal it stays up until Ctrl-C, to go on with kubectl; in a pipe, or with DEMO=short in the
     environment, it ends by itself after about 15 seconds.
     """

@@ -20,9 +20,9 @@ class SchedulerEnded(CannotStart):
 
 @asynccontextmanager
 async def scheduler(kubeconfig: Path, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A running scheduler, which has ended when the block has."""
-    command = ["-m", "koordpy", "run", "--kubeconfig", str(kubeconfig), "--log-format", "console"]
-    serving = ["--bind-address", "127.0.0.1", "--port", "0"]  # nobody asks it, so let it disturb nobody
+    """A running scheduler, with the controllers that keep PodGroups true; it has ended when the block has."""
+    command = ["-m", "koordpy", "run", "--with-controllers", "--kubeconfig", str(kubeconfig)]
+    serving = ["--bind-address", "127.0.0.1", "--port", "0", "--log-format", "console"]  # any port: nobody asks
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             sys.executable,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import textwrap
 from typing import IO, Self
 
+from koordpy.demo.gangs import why_now
 from koordpy.demo.seen import Seen, SeenPod, State
 from koordpy.demo.summary import summary, tally
 from koordpy.demo.view import Place
-from koordpy.demo.words import count, names
+from koordpy.demo.words import count, names, phase_of
 
 _WIDTH = 110
 _GONE = """
 The cluster has ended with the demo. `koordpy demo` on a terminal keeps it up; or keep one yourself:
   koordpy embedded --nodes 20 --kubeconfig-out kubeconfig &
-  koordpy run --kubeconfig kubeconfig &
+  koordpy crds | kubectl --kubeconfig kubeconfig apply -f -
+  koordpy run --with-controllers --kubeconfig kubeconfig &
   kubectl --kubeconfig kubeconfig get nodes"""
 
 
@@ -41,6 +43,11 @@ class Lines:
         for pods in groups.values():
             if pods[0].state is not State.PENDING:  # that it was submitted has been said
                 self._line(seen, pods[0].state.value, _what(seen, pods))
+        changed_gangs, seen.gang_changes = seen.gang_changes, []
+        for gang in dict.fromkeys(changed_gangs):
+            if gang in seen.gangs:
+                name = seen.gangs[gang].metadata.name
+                self._line(seen, "podgroup", f"{name} is {phase_of(seen.gangs[gang])}")
 
     def sum_up(self, seen: Seen, place: Place, *, stays: bool) -> None:
         self._print("\nWhat happened, and why")
@@ -61,9 +68,10 @@ class Lines:
 
 
 def _alike(pod: SeenPod) -> tuple[str, ...]:
-    """Pods that can share a line; one that had to wait gets its own, which says for how long and for whom."""
+    """Pods that can share a line; a single pod that had to wait gets its own, which says for how long and for whom."""
     key = (pod.workload, pod.state.value, pod.message if pod.state is State.WAITING else "")
-    return (*key, pod.name) if pod.state is State.BOUND and pod.waited_s is not None else key
+    alone = pod.state is State.BOUND and pod.waited_s is not None and not pod.gang
+    return (*key, pod.name) if alone else key
 
 
 def _what(seen: Seen, pods: list[SeenPod]) -> str:
@@ -72,13 +80,23 @@ def _what(seen: Seen, pods: list[SeenPod]) -> str:
         return f"{who}: {first.message}"
     if first.state is not State.BOUND:
         return who
+    if first.gang:
+        return f"{who} on {_nodes(pods)}, together{_after(pods)}{why_now(seen, pods)}"
     if first.waited_s is not None:
-        room = seen.made_room_for(first)
-        thanks = f": {room.name} has ended there" if room is not None else ""
+        room = seen.made_room_for([first])
+        thanks = f": {room[-1].name} has ended there" if room else ""
         return f"{who} on {first.node}, after {first.waited_s:.1f} s{thanks}"
-    if len(pods) == 1:
-        return f"{who} on {first.node}"
-    return f"{who} on {count(len({pod.node for pod in pods}), 'node')}"
+    return f"{who} on {_nodes(pods)}"
+
+
+def _nodes(pods: list[SeenPod]) -> str:
+    nodes = {pod.node for pod in pods}
+    return pods[0].node if len(nodes) == 1 else count(len(nodes), "node")
+
+
+def _after(pods: list[SeenPod]) -> str:
+    longest = max((pod.waited_s for pod in pods if pod.waited_s is not None), default=None)
+    return f" after {longest:.1f} s" if longest is not None else ""
 
 
 def _paragraph(head: str, text: str) -> str:

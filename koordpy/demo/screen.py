@@ -19,7 +19,7 @@ from koordpy.demo.lines import Lines
 from koordpy.demo.seen import Seen, SeenPod, State
 from koordpy.demo.summary import summary
 from koordpy.demo.view import Place
-from koordpy.demo.words import asks, cores, names
+from koordpy.demo.words import asks, cores, names, phase_of
 from koordpy.demo.workload import GPU
 
 _SHOWN = (State.PENDING, State.WAITING, State.BOUND, State.RUNNING, State.FINISHED)
@@ -72,9 +72,10 @@ class Screen:
         """Everything that fits into the window, in this order; events fill what is left."""
         head = f"[b]koordpy demo[/b]   {len(seen.nodes)} simulated nodes   {seen.now():.0f} s   [i]{self._caption}[/i]"
         sections: list[tuple[int, RenderableType]] = [  # importance, section
-            (9, Text.from_markup(head, overflow="ellipsis")),
-            (4, _titled("nodes: cpu asked for by their pods, and GPUs in use", _nodes(seen, self._console.width))),
-            (5, _titled("pods", _pods(seen))),
+            (9, _line(head)),
+            (3, _titled("nodes: cpu asked for by their pods, and GPUs in use", _nodes(seen, self._console.width))),
+            (4, _titled("pods", _pods(seen))),
+            (5, _titled("gangs: all of a gang starts together, or none; and what its PodGroup says", _gangs(seen))),
             (8, _titled("waiting, in the scheduler's words", _waiting(seen))),
         ]
         if self._over is not None:
@@ -92,6 +93,12 @@ class Screen:
                 left -= height
         parts = [part for _, part in sections if part in chosen]
         return [*parts, _titled("last events", _events(seen, left - 1))] if left > 1 else parts
+
+
+def _line(markup: str) -> Text:
+    text = Text.from_markup(markup, overflow="ellipsis")
+    text.no_wrap = True
+    return text
 
 
 def _titled(title: str, body: RenderableType) -> Group:
@@ -132,6 +139,16 @@ def _pods(seen: Seen) -> Table:
         ]
         table.add_row(workload, asks(pods[0].asks), *cells)
     return table
+
+
+def _gangs(seen: Seen) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    for key, gang in seen.gangs.items():
+        members = [pod for pod in seen.pods.values() if pod.gang == key and pod.state is not State.DELETED]
+        boxes = Text("").join(Text("■", _COLOURS[pod.state]) for pod in members)
+        boxes.append("□" * (gang.spec.min_member - len(members)), "bright_black")
+        table.add_row(gang.metadata.name, boxes, phase_of(gang) if gang.status.phase else "")
+    return table if seen.gangs else Text("none yet", "bright_black")
 
 
 def _waiting(seen: Seen) -> RenderableType:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from koordpy.api.gangs import membership_of
 from koordpy.api.keys import POD_SCHEDULED
 from koordpy.api.meta import ObjectMeta, Struct
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
+from koordpy.api.podgroup import PodGroup
 from koordpy.cluster.requests import Amounts, requests_of
 from koordpy.cluster.resources import amount
 from koordpy.demo.workload import workload_of
@@ -29,7 +31,7 @@ class State(Enum):
     DELETED = "deleted"
 
 
-_MOMENT_S = 0.2  # between the end of a pod and the bind of the next; an idle machine needs a tenth of it
+MOMENT_S = 0.2  # between the end of a pod and the bind of the next; an idle machine needs a tenth of it
 HOLDS_ROOM = (State.BOUND, State.RUNNING)
 
 
@@ -41,6 +43,7 @@ class SeenPod:
     workload: str
     asks: Amounts
     ends_by_itself: bool
+    gang: str = ""  # namespace/name; empty for a single pod
     state: State = State.PENDING
     node: str = ""
     message: str = ""  # the scheduler's last word on why it is not placed; kept when it is
@@ -70,16 +73,23 @@ class Event(Struct, frozen=True):
 
 
 class Seen:
-    """Pods, nodes and events. `changes` holds the pods that entered a new state since somebody last took it."""
+    """Pods, gangs, nodes and events.
+
+    `changes` and `gang_changes` hold the pods, and the ids of the gangs, that entered a new state since somebody last
+    took them.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began = clock()
         self.pods: dict[str, SeenPod] = {}  # by UID
+        self.gangs: dict[str, PodGroup] = {}  # by namespace/name
         self.nodes: dict[str, Amounts] = {}  # what each can hold
         self.events: deque[tuple[float, Event]] = deque(maxlen=500)
         self.event_counts: dict[str, int] = {}
         self.changes: list[SeenPod] = []
+        self.gang_changes: list[str] = []
+        self.changed_at = 0.0
 
     def now(self) -> float:
         """Seconds since the beginning."""
@@ -94,22 +104,33 @@ class Seen:
                     total[resource] = total.get(resource, 0) + value
         return total
 
-    def outgrows(self, pod: SeenPod) -> list[tuple[str, int, int]]:
-        """What the pod asks more of than any node has, even an empty one: resource, asked for, the most there is."""
-        most = {r: max((node.get(r, 0) for node in self.nodes.values()), default=0) for r in pod.asks}
-        return [(resource, asked, most[resource]) for resource, asked in pod.asks.items() if asked > most[resource]]
+    def needed(self, pod: SeenPod) -> int:
+        """How many pods like this one must start together."""
+        gang = self.gangs.get(pod.gang)
+        return gang.spec.min_member if gang is not None else 1
 
-    def made_room_for(self, pod: SeenPod) -> SeenPod | None:
-        """The pod that left this one's node a moment before it was bound there, after it had been refused.
+    def room_when_empty(self, pod: SeenPod) -> int:
+        """How many pods like this one all nodes could hold together, if there were no others."""
+        asked = {resource: amount for resource, amount in pod.asks.items() if amount}
+        return sum(min(node.get(r, 0) // amount for r, amount in asked.items()) for node in self.nodes.values())
+
+    def is_too_big(self, pod: SeenPod) -> bool:
+        """No pod that ends can help it, nor its gang."""
+        return self.room_when_empty(pod) < self.needed(pod)
+
+    def made_room_for(self, pods: Sequence[SeenPod]) -> list[SeenPod]:
+        """Pods that left the nodes of these a moment before they were bound there, after they had been refused.
 
         Only a moment: a pod that is bound a second after room became free was held up by something else.
         """
-        placed = pod.since.get(State.BOUND)
-        if placed is None or State.WAITING not in pod.since:
-            return None
-        earliest = max(pod.since[State.WAITING], placed - _MOMENT_S)
-        left = [p for p in self.pods.values() if p.node == pod.node and earliest <= _left_at(p) <= placed]
-        return max(left, key=_left_at, default=None)
+        refused = [pod for pod in pods if pod.waited_s is not None]
+        if not refused:
+            return []
+        placed = min(pod.since[State.BOUND] for pod in refused)
+        earliest = max(placed - MOMENT_S, *(pod.since[State.WAITING] for pod in refused))
+        nodes = {pod.node for pod in refused}
+        left = [pod for pod in self.pods.values() if pod.node in nodes and earliest <= _left_at(pod) <= placed]
+        return sorted(left, key=_left_at)
 
     # --- told by the reflectors ---
 
@@ -121,6 +142,7 @@ class Seen:
         pod.message = message or pod.message
         pod.since.setdefault(state, self.now())
         self.changes.append(pod)
+        self.changed_at = self.now()
 
 
 class PodSink:
@@ -133,18 +155,37 @@ class PodSink:
         meta = pod.metadata
         known = self._seen.pods.get(meta.uid)
         if known is None:
-            workload = workload_of(meta.name, meta.labels)
-            asks = requests_of(pod).needed
-            known = SeenPod(meta.name, workload, asks, ends_by_itself=RUN_SECONDS in meta.annotations)
+            known = SeenPod(
+                meta.name, workload_of(meta), requests_of(pod).needed, ends_by_itself=RUN_SECONDS in meta.annotations
+            )
+            known.since[State.PENDING] = self._seen.now()  # it was, even if it has come further when it is first seen
             self._seen.pods[meta.uid] = known
         scheduled = pod.condition(POD_SCHEDULED)
         refusal = scheduled.message if scheduled is not None and scheduled.status == "False" else ""
+        known.gang = member.gang if (member := membership_of(meta)) is not None else ""
         known.node = pod.spec.node_name
         self._seen.enter(known, _state_of(pod, refused=bool(refusal)), refusal)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
         if uid in self._seen.pods:
             self._seen.enter(self._seen.pods[uid], State.DELETED)
+
+
+class PodGroupSink:
+    """PodGroups from the watch into `Seen`; a new phase is a change."""
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+
+    def upsert(self, pod_group: PodGroup) -> None:
+        key = pod_group.metadata.key
+        known = self._seen.gangs.get(key)
+        self._seen.gangs[key] = pod_group
+        if pod_group.status.phase and (known is None or known.status.phase != pod_group.status.phase):
+            self._seen.gang_changes.append(key)
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - gangs are known by name
+        self._seen.gangs.pop(key, None)
 
 
 class NodeSink:

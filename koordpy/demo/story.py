@@ -20,11 +20,13 @@ from koordpy.api.coordination import Lease
 from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
+from koordpy.api.podgroup import GROUPS, SIGS_GROUP, VERSION, PodGroup
+from koordpy.crds import definitions
 from koordpy.demo.child import SchedulerEnded, last_lines, report_death, scheduler
-from koordpy.demo.seen import Event, EventSink, NodeSink, PodSink, Seen, SeenPod, State
+from koordpy.demo.seen import Event, EventSink, NodeSink, PodGroupSink, PodSink, Seen, SeenPod, State
 from koordpy.demo.view import Place, View
 from koordpy.demo.words import names
-from koordpy.demo.workload import SCHEDULER, WORKLOADS, bigger_node, demo_nodes
+from koordpy.demo.workload import CUES, SCHEDULER, SUBMITTED, Cue, bigger_node, demo_nodes
 from koordpy.embedded.server import EmbeddedServer
 from koordpy.kube.client import Client
 from koordpy.kube.credentials import load_credentials
@@ -33,11 +35,14 @@ from koordpy.kube.reflector import Reflector, Resource
 from koordpy.kube.transport import HttpTransport
 
 _PODS = "/api/v1/namespaces/default/pods"
+_POD_GROUPS = f"/apis/{SIGS_GROUP}/{VERSION}/namespaces/default/podgroups"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _EVENTS = "/apis/events.k8s.io/v1/events"
 _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{SCHEDULER}"
-_SUBMITTED = sum(workload.count for workload in WORKLOADS)
 _TICK_S = 0.25
-_PATIENCE_S = 60.0  # four times what it takes; a demo that nobody watches must not hang
+_CALM_S = 0.06  # a burst is over when nothing has changed for so long
+_MOST_PAUSES = 4
+_PATIENCE_S = 60.0  # five times what it takes; a demo that nobody watches must not hang
 
 
 async def run(view: View, *, stays: bool) -> None:
@@ -46,6 +51,8 @@ async def run(view: View, *, stays: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="koordpy-demo-") as directory:
         place = Place(Path(directory))
         async with EmbeddedServer(demo_nodes()) as server:
+            for definition in definitions():
+                await server.create(_DEFINITIONS, definition)
             place.kubeconfig.write_text(server.kubeconfig(), encoding="utf-8")
             place.bigger_node.write_text(yaml.safe_dump(bigger_node(), sort_keys=False), encoding="utf-8")
             credentials = await load_credentials(str(place.kubeconfig))
@@ -80,6 +87,7 @@ class Story:
             Reflector(client, Resource("/api/v1/nodes", Decoder("Node", Node)), NodeSink(seen)).run(),
             Reflector(client, Resource(_PODS, Decoder("Pod", Pod)), PodSink(seen)).run(),
             Reflector(client, Resource(_EVENTS, Decoder("Event", Event)), EventSink(seen)).run(),
+            *(Reflector(client, _pod_groups(group), PodGroupSink(seen)).run() for group in GROUPS),
         ]
 
     async def _tell(self) -> None:
@@ -111,16 +119,21 @@ class Story:
 
     async def _submit_all(self) -> None:
         began = self._seen.now()
-        for workload in WORKLOADS:
-            await asyncio.sleep(began + workload.at_s - self._seen.now())
-            self._view.say(self._seen, f"submitting {workload.summary}")
-            for pod in workload.pods():
-                await self._client.write("POST", _PODS, pod)
+        for cue in CUES:
+            await asyncio.sleep(began + cue.at_s - self._seen.now())
+            self._view.say(self._seen, cue.says)
+            await self._submit(cue)
+
+    async def _submit(self, cue: Cue) -> None:
+        if cue.workload.is_gang and cue.begins:
+            await self._client.write("POST", _POD_GROUPS, cue.workload.pod_group())
+        for pod in cue.workload.pods(cue.numbers):
+            await self._client.write("POST", _PODS, pod)
 
     def _settled(self, pod: SeenPod) -> bool:
         """Nothing more will happen to it by itself."""
         if pod.state is State.WAITING:
-            return bool(self._seen.outgrows(pod))
+            return self._seen.is_too_big(pod)
         if pod.state is State.RUNNING:
             return not pod.ends_by_itself
         return pod.state in (State.FINISHED, State.DELETED)
@@ -128,9 +141,26 @@ class Story:
     async def _keep_fresh(self) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
+            await self._calm()
             self._view.refresh(self._seen)
-            if len(self._seen.pods) >= _SUBMITTED and all(map(self._settled, self._seen.pods.values())):
+            if self._is_over():
                 self._over.set()
+
+    async def _calm(self) -> None:
+        """What happens in one moment is shown in one, and not the half of it now and the rest at the next tick."""
+        for _ in range(_MOST_PAUSES):
+            if self._seen.now() - self._seen.changed_at >= _CALM_S:
+                return
+            await asyncio.sleep(_CALM_S)
+
+    def _is_over(self) -> bool:
+        seen = self._seen
+        return len(seen.pods) >= SUBMITTED and all(map(self._settled, seen.pods.values())) and not self._lags()
+
+    def _lags(self) -> bool:
+        """A PodGroup does not say yet what its pods say."""
+        ended = {pod.gang for pod in self._seen.pods.values() if pod.gang and pod.state is State.FINISHED}
+        return any(self._seen.gangs[gang].status.phase != "Finished" for gang in ended if gang in self._seen.gangs)
 
     def _stuck(self) -> SchedulerEnded:
         waiting = (
@@ -140,6 +170,10 @@ class Story:
             f"the demo is not over after {_PATIENCE_S:g} s, it waits for {waiting}; the end of the scheduler's log:\n"
             f"{last_lines(self._place.log)}"
         )
+
+
+def _pod_groups(group: str) -> Resource[PodGroup]:
+    return Resource(f"/apis/{group}/{VERSION}/podgroups", Decoder("PodGroup", PodGroup))
 
 
 def _end_with_the_terminal() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from koordpy.demo.gangs import gang_story
 from koordpy.demo.seen import Seen, SeenPod, State
-from koordpy.demo.words import asks, count, names, quantity
+from koordpy.demo.words import asks, count, names
 
 
 def summary(seen: Seen) -> list[tuple[str, str]]:
@@ -23,6 +24,10 @@ def tally(seen: Seen) -> str:
 
 
 def _story_of(seen: Seen, pods: list[SeenPod]) -> str:
+    return gang_story(seen, pods) if pods[0].gang else _single_pods(seen, pods)
+
+
+def _single_pods(seen: Seen, pods: list[SeenPod]) -> str:
     waited = [pod for pod in pods if pod.waited_s is not None]
     at_once = [pod for pod in pods if State.BOUND in pod.since and State.WAITING not in pod.since]
     waiting = [pod for pod in pods if pod.state is State.WAITING]
@@ -40,7 +45,7 @@ def _story_of(seen: Seen, pods: list[SeenPod]) -> str:
 
 def _waited(seen: Seen, waited: list[SeenPod]) -> str:
     longest = max(pod.waited_s or 0.0 for pod in waited)
-    left = [pod for pod in map(seen.made_room_for, waited) if pod is not None]
+    left = [room[-1] for room in (seen.made_room_for([pod]) for pod in waited) if room]
     these = "They" if len(left) == len(waited) else f"{len(left)} of them"
     after = f" {these} were bound the moment others ended ({names(_unique(left))})." if left else ""
     who = names(pod.name for pod in waited)
@@ -48,15 +53,8 @@ def _waited(seen: Seen, waited: list[SeenPod]) -> str:
 
 
 def _still_waiting(seen: Seen, pod: SeenPod) -> str:
-    too_much = seen.outgrows(pod)
-    if not too_much:
-        return f"{pod.name} is waiting: “{pod.message}”"
-    asked = " and ".join(quantity(resource, value) for resource, value, _ in too_much)
-    most = " and ".join(quantity(resource, value) for resource, _, value in too_much)
-    return (
-        f"{pod.name} is unschedulable: “{pod.message}” It asks for {asked}; no node has more than {most}. "
-        "So no pod that ends can help it, only a bigger node."
-    )
+    ending = " It would not fit on any node, not even on an empty one." if seen.is_too_big(pod) else ""
+    return f"{pod.name} is waiting: “{pod.message}”{ending}"
 
 
 def _now(pods: list[SeenPod]) -> str:

@@ -34,9 +34,9 @@ class Place:
         override = f'{{"spec":{{"schedulerName":"{SCHEDULER}"}}}}'
         return [
             f"export KUBECONFIG={self.kubeconfig}",
-            "kubectl get pods -o wide",
-            "kubectl describe pod huge-1              # why it is pending, in its condition and its event",
-            f"kubectl create -f {self.bigger_node}   # a node that huge-1 fits on: watch it start",
+            "kubectl get podgroups,pods -o wide",
+            "kubectl describe podgroup huge           # why it is pending; each of its pods says so too",
+            f"kubectl create -f {self.bigger_node}   # GPUs for the rest of it: watch all 6 start",
             f"kubectl run mine --image=any --overrides='{override}'",
         ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from koordpy.api.podgroup import PodGroup
 from koordpy.cluster.requests import Amounts
 from koordpy.demo.workload import GPU
 
@@ -40,6 +41,17 @@ def names(pods: Iterable[str]) -> str:
             plain.append(name)
     folded = [f"{stem}-{_ranges(sorted(numbers))}" for stem, numbers in numbered.items()]
     return ", ".join(folded + plain)
+
+
+def phase_of(gang: PodGroup) -> str:
+    """`Running: 8 of 8 running`, from the status of a PodGroup."""
+    status = gang.status
+    number, what = {
+        "Running": (status.running, "running"),
+        "Finished": (status.succeeded, "succeeded"),
+        "Failed": (status.failed, "failed"),
+    }.get(status.phase, (status.scheduled, "scheduled"))
+    return f"{status.phase}: {number} of {gang.spec.min_member} {what}"
 
 
 def count(number: int, noun: str) -> str:

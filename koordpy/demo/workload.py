@@ -1,14 +1,20 @@
-"""The demo's cluster and what is asked of it: 24 nodes, and pods of which some must wait and one can never run.
+"""The demo's cluster and what is asked of it: 24 nodes, single pods and gangs, some of which must wait.
 
-The amounts are chosen so that the interesting things happen: GPUs for 8 of the 10 `train` pods, CPU for 28 of the 34
-`batch` pods, and no node that could hold `huge`. No pod is told where to go.
+The amounts are chosen so that the interesting things happen: CPU for 20 of the 23 `batch` pods, which are single pods
+and start one by one; of 16 GPUs, `tune` leaves 4 free where the gang `train` needs 8 at once; the gang `huge` needs 24;
+and `mpi` has room at any time, but not all of its members. No pod is told where to go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from koordpy.api.gangs import membership_of
+from koordpy.api.keys import POD_GROUP
+from koordpy.api.meta import ObjectMeta
+from koordpy.api.podgroup import SIGS_GROUP, VERSION
 from koordpy.embedded.kubelet import RUN_SECONDS
 from koordpy.embedded.nodes import simulated_node
 
@@ -21,14 +27,14 @@ _LABEL = "app"
 
 @dataclass(frozen=True)
 class Workload:
-    """Equal pods that are submitted together."""
+    """Equal pods; a gang of them starts together or not at all."""
 
     name: str
-    at_s: float  # after the beginning of the story
     count: int
     cpu: str
     memory: str
     gpus: int = 0
+    is_gang: bool = False
     run_s: float | None = None  # of the shortest-lived pod; None: they run for ever
     step_s: float = 0.0  # pods end one after another, as jobs do, and not all at the same moment
     steps: int = 1
@@ -37,50 +43,93 @@ class Workload:
     def summary(self) -> str:
         """`10 train pods, each 2 cpu, 8Gi, 2 GPUs; each runs 4.5 to 6 s`."""
         gpus = f", {self.gpus} GPU{'s' if self.gpus > 1 else ''}" if self.gpus else ""
-        some = f"{self.count} {self.name} pods, each" if self.count > 1 else f"1 {self.name} pod:"
-        return f"{some} {self.cpu} cpu, {self.memory}{gpus}; {self._life}"
+        return f"{self.count} {self.name} pods, each {self.cpu} cpu, {self.memory}{gpus}; {self._life}"
 
     @property
     def _life(self) -> str:
-        each = "each runs" if self.count > 1 else "runs"
         if self.run_s is None:
-            return f"{each} for ever"
-        return f"{each} {self.run_s:g} to {self.run_s + self.step_s * (self.steps - 1):g} s"
+            return "each runs for ever"
+        longest = self.run_s + self.step_s * (self.steps - 1)
+        return f"each runs {self.run_s:g} s" if longest == self.run_s else f"each runs {self.run_s:g} to {longest:g} s"
 
-    def pods(self) -> list[Obj]:
-        return [self._pod(number) for number in range(1, self.count + 1)]
+    def pod_group(self) -> Obj:
+        api_version = f"{SIGS_GROUP}/{VERSION}"
+        spec = {"minMember": self.count}
+        return {"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": self.name}, "spec": spec}
+
+    def pods(self, numbers: Iterable[int]) -> list[Obj]:
+        return [self._pod(number) for number in numbers]
 
     def _pod(self, number: int) -> Obj:
         requests = {"cpu": self.cpu, "memory": self.memory} | ({GPU: str(self.gpus)} if self.gpus else {})
         resources: Obj = {"requests": requests} | ({"limits": {GPU: str(self.gpus)}} if self.gpus else {})
-        metadata: Obj = {"name": f"{self.name}-{number}", "labels": {_LABEL: self.name}}
+        labels = {_LABEL: self.name} | ({POD_GROUP: self.name} if self.is_gang else {})
+        metadata: Obj = {"name": f"{self.name}-{number}", "labels": labels}
         if self.run_s is not None:
             metadata["annotations"] = {RUN_SECONDS: str(self.run_s + self.step_s * (number % self.steps))}
         container = {"name": "main", "image": f"example.com/{self.name}:1", "resources": resources}
-        spec = {"schedulerName": SCHEDULER, "restartPolicy": "Never", "containers": [container]}
+        spec: Obj = {"schedulerName": SCHEDULER, "restartPolicy": "Never", "containers": [container]}
+        if self.gpus:
+            spec["tolerations"] = [{"key": GPU, "operator": "Exists"}]
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-WORKLOADS = (
-    Workload("web", at_s=0.0, count=12, cpu="500m", memory="1Gi"),
-    Workload("train", at_s=1.5, count=10, cpu="2", memory="8Gi", gpus=2, run_s=4.5, step_s=0.5, steps=4),
-    Workload("batch", at_s=3.0, count=34, cpu="5", memory="8Gi", run_s=3.5, step_s=0.25, steps=8),
-    Workload("huge", at_s=4.0, count=1, cpu="64", memory="128Gi"),
+@dataclass(frozen=True)
+class Cue:
+    """Something is submitted."""
+
+    at_s: float  # after the beginning of the story
+    says: str
+    workload: Workload
+    numbers: range  # of the pods
+
+    @property
+    def begins(self) -> bool:
+        return self.numbers.start == 1
+
+
+WEB = Workload("web", count=12, cpu="500m", memory="1Gi")
+BATCH = Workload("batch", count=23, cpu="7", memory="8Gi", run_s=3.75, step_s=0.25, steps=4)
+HUGE = Workload("huge", count=6, cpu="4", memory="16Gi", gpus=4, is_gang=True)
+TUNE = Workload("tune", count=12, cpu="1", memory="4Gi", gpus=1, run_s=4.0, step_s=0.5, steps=4)
+TRAIN = Workload("train", count=8, cpu="1", memory="4Gi", gpus=1, is_gang=True, run_s=3.0)
+MPI = Workload("mpi", count=4, cpu="500m", memory="1Gi", is_gang=True, run_s=3.5)
+
+
+def _all(at_s: float, workload: Workload) -> Cue:
+    gang = "a gang, all together or none: " if workload.is_gang else ""
+    return Cue(at_s, f"submitting {gang}{workload.summary}", workload, range(1, workload.count + 1))
+
+
+CUES = (
+    _all(0.0, WEB),
+    _all(0.6, BATCH),
+    _all(1.6, HUGE),
+    _all(2.4, TUNE),
+    _all(3.2, TRAIN),
+    Cue(3.6, "submitting a gang, but only 3 of its 4 members: mpi-1…3, each 500m cpu, 1Gi", MPI, range(1, 4)),
+    Cue(5.6, "submitting mpi-4, the last of its gang", MPI, range(4, 5)),
 )
+SUBMITTED = sum(len(cue.numbers) for cue in CUES)
 
 
-def workload_of(name: str, labels: dict[str, str]) -> str:
-    """The heading a pod is shown under; a visitor's own pods have no label of ours and go by their own name."""
-    return labels.get(_LABEL, name)
+def workload_of(meta: ObjectMeta) -> str:
+    """The heading a pod is shown under; a visitor's pods have no label of ours and go by their gang or their name."""
+    member = membership_of(meta)
+    return meta.labels.get(_LABEL) or (member.gang.partition("/")[2] if member is not None else meta.name)
 
 
 def demo_nodes() -> list[Obj]:
-    """Twenty small nodes, and four larger ones with four GPUs each."""
+    """Twenty small nodes, and four larger ones with four GPUs each, for pods that need them."""
     small = [simulated_node(f"cpu-{number:02}", cpu="8", memory="32Gi") for number in range(1, 21)]
-    large = [simulated_node(f"gpu-{number}", cpu="16", memory="64Gi", extended={GPU: "4"}) for number in range(1, 5)]
-    return small + large
+    return small + [_gpu_node(f"gpu-{number}", cpu="16", memory="64Gi", gpus=4) for number in range(1, 5)]
 
 
 def bigger_node() -> Obj:
     """What `huge` waits for; the demo writes it to a file, for the visitor to apply."""
-    return simulated_node("big-1", cpu="96", memory="256Gi")
+    return _gpu_node("gpu-5", cpu="32", memory="128Gi", gpus=8)
+
+
+def _gpu_node(name: str, *, cpu: str, memory: str, gpus: int) -> Obj:
+    taint = {"key": GPU, "value": "present", "effect": "NoSchedule"}
+    return simulated_node(name, cpu=cpu, memory=memory, extended={GPU: str(gpus)}, taints=[taint])
