@@ -19,6 +19,8 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import PodGroup
 from koordpy.api.policy import PodDisruptionBudget
+from koordpy.api.topology import NAME as TOPOLOGY_NAME
+from koordpy.api.topology import ClusterNetworkTopology, Layer, chain
 from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.cluster.changes import Change, Happened
 from koordpy.cluster.picture import Cluster
@@ -114,6 +116,32 @@ class PodGroupIntake:
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
         self._cluster.gangs.set_pod_group(self._api_group, key, None)
         self._jobs.take_note()
+
+
+class TopologyIntake:
+    """The ClusterNetworkTopology that counts. A broken one changes nothing: the last good tree stays."""
+
+    def __init__(self, cluster: Cluster, queue: JobQueue) -> None:
+        self._cluster, self._queue = cluster, queue
+
+    def upsert(self, topology: ClusterNetworkTopology) -> None:
+        if topology.metadata.name != TOPOLOGY_NAME:
+            return
+        try:
+            layers = chain(topology.spec)
+        except MalformedValue as error:
+            metrics.MALFORMED.labels("ClusterNetworkTopology").inc()
+            log.warning("malformed_object", kind="ClusterNetworkTopology", object=TOPOLOGY_NAME, problem=str(error))
+            return
+        self._set(layers)
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
+        if key == TOPOLOGY_NAME:
+            self._set(())
+
+    def _set(self, layers: tuple[Layer, ...]) -> None:
+        if self._cluster.topology.set_layers(layers):
+            wake(self._cluster, self._queue, Happened(Change.DOMAINS, ""))
 
 
 class BudgetIntake:

@@ -17,6 +17,7 @@ import structlog
 
 from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
+from koordpy.api.topology import GatherRule
 from koordpy.binding import Binder
 from koordpy.cluster.changes import Change
 from koordpy.cluster.gangs import Gang
@@ -31,6 +32,7 @@ from koordpy.pingpong import PingPong
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.gang_rules import not_ready
 from koordpy.plan.gangs import plan_gangs
+from koordpy.plan.gather import plan_gathered, rules_of
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.preemption import make_room
@@ -204,9 +206,16 @@ class Scheduler:
         return not_ready(self._jobs.group_of(ticket), self._cluster, job.members[0].uid if job.members else "")
 
     def _plan(self, job: Job) -> Plan | Refusal:
+        rules = self._rules(job)
+        if rules:
+            return plan_gathered(job, self._cluster, self._profiles, rules)
         if job.demands:
             return plan_gangs(job, self._cluster, self._profiles)
         return plan(job, self._cluster, self._profiles[job.members[0].scheduler])
+
+    def _rules(self, job: Job) -> tuple[GatherRule, ...]:
+        """What a job asks of the network topology."""
+        return rules_of(job, self._cluster) if job.members and self._gangs.topology else ()
 
     def _postfilter(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
         """Not everything fits: whoever merely waits lets go, then victims are sought; or it is said why not."""
@@ -233,6 +242,8 @@ class Scheduler:
         refusal = answer if isinstance(answer, Refusal) else answer.missing
         if not job.members or not len(self._cluster.nodes) or refusal is None or not refusal.cures:
             return False
+        if self._rules(job):
+            return False  # where its victims would have to be is not known yet
         return all(self._profiles[member.scheduler].preempts for member in job.members)
 
     def _preempt(self, job: Job) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from koordpy.api import topology
 from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
@@ -31,6 +32,7 @@ from koordpy.intake import (
     PodIntake,
     ServiceIntake,
     StorageIntake,
+    TopologyIntake,
 )
 from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
@@ -44,6 +46,11 @@ _POD_GROUPS = {
     for group in GROUPS
 }
 _NODES = Resource("/api/v1/nodes", Decoder("Node", Node))
+_TOPOLOGIES = Resource(
+    f"/apis/{topology.GROUP}/{topology.VERSION}/clusternetworktopologies",
+    Decoder(topology.KIND, topology.ClusterNetworkTopology),
+    optional=True,
+)
 _BUDGETS = Resource("/apis/policy/v1/poddisruptionbudgets", Decoder("PodDisruptionBudget", PodDisruptionBudget))
 _NAMESPACES = Resource("/api/v1/namespaces", Decoder("Namespace", Namespace))
 _SERVICES = Resource("/api/v1/services", Decoder("Service", Service))
@@ -87,6 +94,7 @@ class Watches:
                 Reflector(client, resource, PodGroupIntake(group, cluster, jobs))
                 for group, resource in _POD_GROUPS.items()
             ),
+            Reflector(client, _TOPOLOGIES, TopologyIntake(cluster, queue)),
             Reflector(client, _BUDGETS, BudgetIntake(cluster)),
             Reflector(client, _NAMESPACES, NamespaceIntake(cluster, queue)),
             Reflector(client, _SERVICES, ServiceIntake(cluster, queue, reshaped)),

@@ -31,6 +31,7 @@ from koordpy.cluster.resources import MOST, ResourceTable, amount
 from koordpy.cluster.selectors import keys_of
 from koordpy.cluster.shapes import ShapeTable
 from koordpy.cluster.storage import NO_VOLUMES, VolumeChoice
+from koordpy.cluster.topology import Topology
 from koordpy.cluster.workloads import Workloads
 
 
@@ -44,6 +45,7 @@ class Cluster:
         self.occupancy = Occupancy(self.nodes, self.shapes)
         self.census, self.ports, self.storage = self.occupancy.census, self.occupancy.ports, self.occupancy.storage
         self.workloads = Workloads()
+        self.topology = Topology(self.nodes)
         self.gangs = GangTable()
         self.budgets = Budgets()
         self.evictable = Evictable()

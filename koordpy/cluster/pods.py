@@ -9,6 +9,7 @@ from koordpy.api.keys import (
     DISABLE_PREEMPTIBLE,
     DISRUPTION_TARGET,
     GANG_TIMEOUT,
+    NETWORK_TOPOLOGY_INDEX,
     POD_SCHEDULED,
     PREEMPTION_BY_SCHEDULER,
     QUESTIONED_OBJECT_KEY,
@@ -49,6 +50,7 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     wishes: Wishes = SAYS_NOTHING  # what it says about its gang
     timed_out: bool = False  # its gang waited in vain: left alone until its owner takes the annotation away
 
+    index: int | None = None  # its rank among the members of its gang, if it says one
     preempts: bool = True
     started: float = 0.0  # when its node began with it
     preempted_for: str = ""  # the job that it has to leave for, if it is a victim on its way out
@@ -77,6 +79,12 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     def job(self) -> str:
         """What it is a part of, as far as evictions go: pods of one job are disturbed together or one by one."""
         return self.labels.get(QUESTIONED_OBJECT_KEY) or self.gang or self.uid
+
+
+def _index(annotations: dict[str, str]) -> int | None:
+    """Negative and unreadable ones mean none, as in Koordinator."""
+    text = annotations.get(NETWORK_TOPOLOGY_INDEX, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _preemptor(pod: Pod) -> str:
@@ -113,6 +121,7 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         gang=membership.gang if membership is not None else "",
         by_pod_group=membership is not None and membership.by_pod_group,
         wishes=wishes_of(meta) if membership is not None else SAYS_NOTHING,
+        index=_index(meta.annotations) if membership is not None else None,
         preempts=spec.preemption_policy != "Never",
         started=seconds_of_instant(pod.status.start_time) if pod.status.start_time else 0.0,
         preempted_for=_preemptor(pod) if meta.deletion_timestamp is not None else "",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from koordpy.api.keys import UNSCHEDULABLE
 from koordpy.cluster.changes import Change
@@ -33,6 +34,15 @@ class Placement:
     volumes: VolumeChoice = NO_VOLUMES
 
 
+class Gathered(NamedTuple):
+    """The domain of the network that a job was gathered in."""
+
+    layer: str
+    path: tuple[str, ...]  # names from the top layer down
+    level: int
+    domain: int
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to do for a job: all of it, or nothing."""
@@ -40,6 +50,7 @@ class Plan:
     placements: tuple[Placement, ...]
     missing: Refusal | None = None  # why the job is not complete: what is placed may wait for the rest, and not run
     left_over: Refusal | None = None  # why members beyond the minimum found no room
+    gathered: Gathered | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,209 @@
+"""Gathering: the deepest domain that holds the job, and among equals the tightest."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koordpy.api.topology import GatherRule, Layer, gather_rules
+from koordpy.cluster.picture import Cluster
+from koordpy.plan.answer import Plan, Refusal
+from koordpy.plan.gather import plan_gathered
+from koordpy.plan.job import Demand, Job
+from tests.builders import node
+from tests.plan.gang_jobs import NAME, PROFILE, gang, members, where
+
+SPINE, BLOCK = "SpineLayer", "BlockLayer"
+LAYERS = (
+    Layer(SPINE, "", ("spine",)),
+    Layer(BLOCK, SPINE, ("block",)),
+    Layer("NodeTopologyLayer", BLOCK),
+)
+
+
+def tree(*nodes: tuple[str, str, dict[str, Any]]) -> Cluster:
+    """`tree(("s1/b1", "n1", {"cpu": 1}), ...)`: nodes under a spine and a block."""
+    cluster = Cluster()
+    cluster.topology.set_layers(LAYERS)
+    for path, name, given_ in nodes:
+        spine, _, block = path.partition("/")
+        labels = {key: value for key, value in (("spine", spine), ("block", block)) if value}
+        cluster.upsert_node(node(name, labels=labels, **given_))
+    return cluster
+
+
+def gathered(cluster: Cluster, *demands: Demand, rules: str = "") -> Plan | Refusal:
+    pods = tuple(pod for demand in demands for pod in demand.members)
+    asked = gather_rules(rules) if rules else (GatherRule(SPINE.lower(), must=False, multiple=1),)
+    return plan_gathered(Job("job", pods, demands), cluster, {NAME: PROFILE}, asked)
+
+
+def must(layer: str, multiple: int = 0) -> str:
+    return f'{{"gatherStrategy":[{{"layer":"{layer}","strategy":"MustGather","podCountMultiple":{multiple}}}]}}'
+
+
+ONE = {"cpu": 1}
+EIGHT = [
+    ("s1/b1", "node-1", ONE), ("s1/b1", "node-8", ONE), ("s1/b2", "node-2", ONE), ("s1/b2", "node-7", ONE),
+    ("s2/b3", "node-3", ONE), ("s2/b3", "node-6", ONE), ("s2/b4", "node-4", ONE), ("s2/b4", "node-5", ONE),
+]  # fmt: skip
+
+
+def test_members_are_laid_out_next_to_each_other_in_the_order_of_their_names():
+    cluster = tree(*EIGHT)
+    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 4, cpu=1))))
+    assert placed == {"a-1": "node-1", "a-2": "node-8", "a-3": "node-2", "a-4": "node-7"}
+
+
+def test_a_gang_goes_to_the_spine_that_it_fills_exactly():
+    sizes = {"s1": 5, "s2": 4, "s3": 3}
+    nodes = [(f"{spine}/{spine}b", f"{spine}-n{i}", ONE) for spine, size in sizes.items() for i in range(size)]
+    cluster = tree(*nodes)
+    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 4, cpu=1))))
+    assert {name.partition("-")[0] for name in placed.values()} == {"s2"}
+
+
+def test_the_deepest_domain_that_holds_the_job_is_taken():
+    cluster = tree(*EIGHT, ("s3/b9", "node-9", {"cpu": 2}), ("s3/b9", "node-10", ONE))
+    assert set(where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1)))).values()) == {"node-9"}
+
+
+def test_among_equal_blocks_the_one_in_the_fuller_spine_is_taken():
+    cluster = tree(*EIGHT[:4], *EIGHT[4:6])
+    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1))))
+    assert set(placed.values()) == {"node-3", "node-6"}
+
+
+def test_must_gather_is_refused_where_no_domain_of_the_layer_is_large_enough():
+    cluster = tree(*EIGHT)
+    answer = gathered(cluster, gang("a", members(cluster, 5, cpu=1)), rules=must("spinelayer"))
+    assert isinstance(answer, Refusal)
+    assert "SpineLayer/s1: 4 of 5, SpineLayer/s2: 4 of 5" in answer.message
+    assert "SpineLayer/s1 is closest and lacks 1" in answer.message
+
+
+def test_prefer_gather_spreads_where_it_has_to_over_as_few_domains_as_can_be():
+    cluster = tree(*EIGHT)
+    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 5, cpu=1))))
+    spines = {name: ("s1" if name in {"node-1", "node-8", "node-2", "node-7"} else "s2") for name in placed.values()}
+    assert sorted(spines.values()).count("s1") in (1, 4)
+
+
+def test_an_unknown_layer_is_an_obstacle_only_if_it_must_be():
+    cluster = tree(*EIGHT)
+    answer = gathered(cluster, gang("a", members(cluster, 2, cpu=1)), rules=must("RackLayer"))
+    assert isinstance(answer, Refusal)
+    assert "racklayer" in answer.message
+    preferred = '{"gatherStrategy":[{"layer":"RackLayer","strategy":"PreferGather"}]}'
+    assert isinstance(gathered(cluster, gang("b", members(cluster, 2, "b", cpu=1)), rules=preferred), Plan)
+
+
+def test_pods_come_in_multiples_where_that_is_asked_for():
+    nodes = [("s1/b1", f"x{i}", ONE) for i in range(3)] + [("s1/b2", f"y{i}", ONE) for i in range(3)]
+    cluster = tree(*nodes)
+    answer = gathered(cluster, gang("a", members(cluster, 4, cpu=1)), rules=must(BLOCK, 1).replace("Must", "Prefer"))
+    assert isinstance(answer, Plan)
+    rules = '{"gatherStrategy":[{"layer":"BlockLayer","strategy":"PreferGather","podCountMultiple":2}]}'
+    placed = where(cluster, gathered(cluster, gang("b", members(cluster, 4, "b", cpu=1)), rules=rules))
+    per_block = [sum(name.startswith(block) for name in placed.values()) for block in "xy"]
+    assert per_block == [2, 2]
+
+
+def test_a_master_and_workers_of_other_sizes_are_gathered_together():
+    nodes = [
+        ("s1/b1", "a1", {"cpu": 4}),
+        ("s1/b1", "a2", {"cpu": 4}),
+        ("s2/b2", "c1", {"cpu": 4}),
+        ("s2/b2", "c2", {"cpu": 2}),
+    ]
+    cluster = tree(*nodes)
+    master, workers = members(cluster, 1, "master", cpu=4), members(cluster, 2, "worker", cpu=1)
+    placed = where(cluster, gathered(cluster, gang("m", master), gang("w", workers), rules=must(BLOCK)))
+    assert set(placed.values()) == {"c1", "c2"}
+    assert placed["master-1"] == "c1"
+
+
+def test_members_with_an_index_are_laid_out_by_it():
+    cluster = tree(*EIGHT)
+    pods = members(cluster, 3, cpu=1)
+    for pod, index in zip(pods, (10, 9, 2), strict=True):
+        pod.index = index
+    placed = where(cluster, gathered(cluster, gang("a", pods)))
+    assert [placed[name] for name in ("a-3", "a-2", "a-1")] == ["node-1", "node-8", "node-2"]
+
+
+def test_a_node_without_labels_is_not_lost():
+    cluster = tree(("s1/b1", "n1", ONE), ("", "n2", ONE))
+    assert isinstance(gathered(cluster, gang("a", members(cluster, 2, cpu=1))), Plan)
+    other = members(cluster, 2, "b", cpu=1)
+    assert isinstance(gathered(cluster, gang("b", other), rules=must(SPINE)), Refusal)
+
+
+def test_blocks_of_one_name_in_two_spines_are_two_blocks():
+    cluster = tree(("s1/b1", "n1", ONE), ("s2/b1", "n2", ONE))
+    assert isinstance(gathered(cluster, gang("a", members(cluster, 2, cpu=1)), rules=must(BLOCK)), Refusal)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_on_irregular_trees_no_rule_is_broken_and_nothing_better_is_missed(seed: int):
+    rng = Random(seed)
+    nodes = []
+    for i in range(rng.randint(1, 10)):
+        path = rng.choice(["s1/b1", "s1/b2", "s1", "s2/b1", "s2/b3", "", "/b9"])
+        nodes.append((path, f"n{i}", {"cpu": rng.randint(0, 4)}))
+    cluster = tree(*nodes)
+    count = rng.randint(1, 6)
+    layer = rng.choice(["", SPINE, BLOCK])
+    answer = gathered(cluster, gang("a", members(cluster, count, cpu=1)), rules=must(layer) if layer else "")
+    domains = _domains(nodes)
+    in_spine = {name for path, name, _ in nodes if path.partition("/")[0]}
+    allowed = [
+        d
+        for d, inside in domains.items()
+        if not layer or (d[0] >= {SPINE: 1, BLOCK: 2}[layer] and (layer == BLOCK or {n for n, _ in inside} <= in_spine))
+    ]
+    holding = {d: sum(cpu for _, cpu in inside) for d, inside in domains.items() if d in allowed}
+    fitting = {d: slots for d, slots in holding.items() if slots >= count}
+    if isinstance(answer, Refusal):
+        assert not fitting
+        return
+    used = set(where(cluster, answer).values())
+    containing = [d for d in domains if used <= {name for name, _ in domains[d]} and d in allowed]
+    deepest = max(d[0] for d in fitting)
+    assert max(d[0] for d in containing) == deepest
+    chosen = [d for d in containing if d[0] == deepest]
+    assert min(fitting[d] for d in chosen) == min(slots for d, slots in fitting.items() if d[0] == deepest)
+
+
+def _domains(nodes: list[tuple[str, str, dict[str, Any]]]) -> dict[tuple[int, str], list[tuple[str, int]]]:
+    """By level and path: the nodes inside, with their slots. Written anew, without the tree of koordpy."""
+    found: defaultdict[tuple[int, str], list[tuple[str, int]]] = defaultdict(list)
+    for path, name, given_ in nodes:
+        spine, _, block = path.partition("/")
+        entry = (name, given_["cpu"])
+        found[0, ""].append(entry)
+        if spine:
+            found[1, spine].append(entry)
+        found[2, f"{spine}/{block or name}"].append(entry)
+        found[3, name].append(entry)
+    return found
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"gatherStrategy":[]}'])
+def test_no_rules_are_no_rules(text: str):
+    assert gather_rules(text or "{}") == ()
+
+
+def test_the_same_input_gives_the_same_placement():
+    answers = []
+    for order in itertools.islice(itertools.permutations(EIGHT), 0, 5000, 1000):
+        cluster = tree(*order)
+        answers.append(where(cluster, gathered(cluster, gang("a", members(cluster, 3, cpu=1)))))
+    assert all(answer == answers[0] for answer in answers)
