@@ -23,17 +23,14 @@ _MOST_NAMES = 5
 
 
 def demands_of(group: GangGroup, cluster: Cluster) -> tuple[Demand, ...]:
-    """What each gang of a group needs; those that need nothing more are left out."""
-    gangs = cluster.gangs
+    """What each gang of a group needs; not those that it merely lists, which start without it."""
+    started = cluster.gangs.has_started(group)
     found = []
-    for gang in filter(None, map(gangs.get, group)):
-        own = gangs.group_of(gang.id)
-        if gang.spec.match_policy == "once-satisfied" and gangs.has_started(own):
+    for gang in cluster.gangs.own(group):
+        if gang.spec.match_policy == "once-satisfied" and started:
             continue  # its later members are ordinary pods
         members = tuple(sorted(gang.pending.values(), key=_by_age))
-        demand = Demand(gang.id, gang.minimum, gang.counted, gang.spec.mode, members)
-        if demand.needed or own == group:
-            found.append(demand)
+        found.append(Demand(gang.id, gang.minimum, gang.counted, gang.spec.mode, members))
     return tuple(found)
 
 
@@ -49,41 +46,62 @@ def not_ready(group: GangGroup, cluster: Cluster, culprit: str) -> Refusal | Non
     own = cluster.gangs.own(group)
     if all(_is_ready(gang) for gang in own) and len(own) == len(group):
         return _resources_missing(own, cluster, culprit)  # the usual case
-    for gang_id in group:
-        problem = _problem(gang_id, group, cluster)
-        if problem:
-            return Refusal(problem, Change.NONE, culprit, plugins=frozenset(("Coscheduling",)))
+    absent = [gang_id for gang_id in group if not _has_come(gang_id, group, cluster)]
+    for problem in (_missing, _not_running):  # what somebody can mend, before what follows from it
+        for gang_id in absent:
+            if text := problem(gang_id, group, cluster):
+                return Refusal(text, Change.NONE, culprit, plugins=frozenset(("Coscheduling",)))
     return _resources_missing(own, cluster, culprit)
 
 
 def is_ready(group: GangGroup, cluster: Cluster) -> bool:
     """All of its gangs have come together, as far as members go. Asked with each member that arrives."""
-    return all(_has_come(gang_id, cluster) for gang_id in group)
+    return all(_has_come(gang_id, group, cluster) for gang_id in group)
 
 
 def _is_ready(gang: Gang) -> bool:
     return gang.initialised and gang.collected >= gang.minimum
 
 
-def _has_come(gang_id: str, cluster: Cluster) -> bool:
+def _has_come(gang_id: str, group: GangGroup, cluster: Cluster) -> bool:
     gang = cluster.gangs.get(gang_id)
-    if gang is None or not gang.initialised:
+    if gang is None:
+        return False
+    if cluster.gangs.group_of(gang_id) != group:
+        return _runs(gang, cluster)
+    if not gang.initialised:
         return False
     if gang.collected >= gang.minimum:
         return True
-    return gang.spec.match_policy == "once-satisfied" and cluster.gangs.has_started(cluster.gangs.group_of(gang_id))
+    return gang.spec.match_policy == "once-satisfied" and cluster.gangs.has_started(group)
 
 
-def _problem(gang_id: str, group: GangGroup, cluster: Cluster) -> str:
-    if _has_come(gang_id, cluster):
-        return ""
+def _runs(gang: Gang, cluster: Cluster) -> bool:
+    """Whoever lists a gang that does not list it back waits until that one runs, which starts without the other."""
+    if gang.spec.match_policy == "waiting-and-running":
+        return gang.is_bound
+    return cluster.gangs.has_started(cluster.gangs.group_of(gang.id)) or gang.spec.minimum == 0
+
+
+def _missing(gang_id: str, group: GangGroup, cluster: Cluster) -> str:
+    """What the gang itself lacks."""
     gang = cluster.gangs.get(gang_id)
     if gang is None:
-        waiting = next((each for each in group if each != gang_id and cluster.gangs.get(each)), "its group")
-        return f"gang {gang_id} does not exist; gang {waiting} is in a group with it"
+        return f"gang {gang_id} does not exist; gang {_own(group, cluster)} is in a group with it"
     if not gang.initialised:
         return _uninitialised(gang)
-    return f"gang {gang_id} is incomplete: {gang.collected} of {gang.minimum} members{_absentees(gang)}"
+    if gang.collected < gang.minimum:
+        return f"gang {gang_id} is incomplete: {gang.collected} of {gang.minimum} members{_absentees(gang)}"
+    return ""
+
+
+def _not_running(gang_id: str, group: GangGroup, cluster: Cluster) -> str:
+    return f"gang {gang_id} is not running yet; gang {_own(group, cluster)} waits for it"
+
+
+def _own(group: GangGroup, cluster: Cluster) -> str:
+    """A gang that waits for all of the group."""
+    return next((gang.id for gang in cluster.gangs.own(group)), "its group")
 
 
 def _uninitialised(gang: Gang) -> str:
