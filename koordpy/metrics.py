@@ -47,6 +47,11 @@ GANG_SECONDS = Histogram(
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200),
 )
 
+PLACEMENT_SCORE = Histogram(
+    "koordpy_gang_placement_score",
+    "Fewest domains of the network that could hold a group of gangs, over those that it uses; 1 is best.",
+    buckets=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0),
+)
 PREEMPTION_ATTEMPTS = Counter("scheduler_preemption_attempts", "Searches for victims, for jobs that did not fit.")
 PREEMPTION_VICTIMS = Histogram(
     "scheduler_preemption_victims", "Victims of one preemption.", buckets=(1, 2, 4, 8, 16, 32, 64, 256, 1024)

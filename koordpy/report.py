@@ -12,11 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
+import msgspec
 import structlog
 
 from koordpy import metrics
 from koordpy.api.gangs import describe
-from koordpy.api.keys import GANG_TIMEOUT
+from koordpy.api.keys import GANG_TIMEOUT, PLACEMENT
 from koordpy.cluster.gangs import Gang
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
@@ -24,8 +25,9 @@ from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, NotFound
 from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.lane import Lane
-from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, say_unscheduled
+from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annotate_object, say_unscheduled
 from koordpy.plan.answer import Refusal
+from koordpy.plan.rating import Rating
 
 _LANE_WIDTH = 8
 _CONFLICT_PAUSES_S = (0.02, 0.1, 0.5, 2.0)
@@ -86,6 +88,27 @@ class Reporter:
         gang.told = ""
         if gang.pod_group is not None:
             self.gang_event(gang, "Normal", "Scheduled", f"gang {gang.id}: {pods} members bound to {nodes} nodes")
+
+    def placed(self, gang: Gang, rating: Rating) -> None:
+        """How close together its members are: on the PodGroup, as an annotation and an event."""
+        about = _pod_group_ref(gang)
+        if about is None:
+            return
+        domains = ", ".join(f"{count} of {layer}" for layer, count in rating.used.items())
+        text = f"gang {gang.id} is gathered in {rating.layer} {rating.domain}: {domains}; score {rating.score:g}"
+        self.gang_event(gang, "Normal", "Placed", text)
+        value = msgspec.json.encode(rating._asdict()).decode()
+        self.lane.put(partial(self._annotate_group, about, {PLACEMENT: value}))
+
+    async def _annotate_group(self, about: ObjectRef, annotations: dict[str, str]) -> None:
+        try:
+            await annotate_object(self._client, about, "podgroups", annotations)
+        except (NotFound, NotLeading):
+            return
+        except ApiError as error:
+            self._lost("annotation", f"{about.namespace}/{about.name}", error)
+            return
+        metrics.WRITES.labels("annotation", "ok").inc()
 
     def gang_event(self, gang: Gang, kind: _Kind, reason: str, text: str) -> None:
         """On its PodGroup, or on its oldest member where there is none."""

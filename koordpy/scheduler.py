@@ -20,7 +20,7 @@ from koordpy.api.keys import SCHEDULER_ERROR
 from koordpy.api.topology import GatherRule
 from koordpy.binding import Binder
 from koordpy.cluster.changes import Change
-from koordpy.cluster.gangs import Gang
+from koordpy.cluster.gangs import Gang, GangGroup
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.config import GangSettings
@@ -32,12 +32,13 @@ from koordpy.pingpong import PingPong
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.gang_rules import not_ready
 from koordpy.plan.gangs import plan_gangs
-from koordpy.plan.gather import plan_gathered, rules_of
+from koordpy.plan.gather import plan_beside, plan_gathered, rules_of
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.preemption import make_room
 from koordpy.plan.profile import Profile
 from koordpy.plan.progress import Waiter, could_complete, first_in_line, still_fits, who_must_let_go
+from koordpy.plan.rating import rate
 from koordpy.queue import JobQueue, Ticket
 from koordpy.report import Reporter
 from koordpy.volumebinder import VolumeBinder
@@ -207,8 +208,10 @@ class Scheduler:
 
     def _plan(self, job: Job) -> Plan | Refusal:
         rules = self._rules(job)
-        if rules:
+        if rules and job.demands:
             return plan_gathered(job, self._cluster, self._profiles, rules)
+        if rules:
+            return plan_beside(job, self._cluster, self._profiles[job.members[0].scheduler], rules)
         if job.demands:
             return plan_gangs(job, self._cluster, self._profiles)
         return plan(job, self._cluster, self._profiles[job.members[0].scheduler])
@@ -278,7 +281,17 @@ class Scheduler:
             metrics.RESCUES.inc()
         self.binder.release((*waiting, *answer.placements), ticket, of_gangs=bool(group))
         if group:
+            self._publish(group, (*waiting, *answer.placements))
             self._jobs.refresh(group)  # whoever was left over is tried again by itself
+
+    def _publish(self, group: GangGroup, placements: tuple[Placement, ...]) -> None:
+        """Say how close together a group of gangs was placed."""
+        rating = rate(placements, self._cluster, self._profiles)
+        if rating is None:
+            return
+        metrics.PLACEMENT_SCORE.observe(rating.score)
+        for gang in self._cluster.gangs.own(group):
+            self._reporter.placed(gang, rating)
 
     def _reserve(self, placements: tuple[Placement, ...]) -> None:
         """Nobody else sees this room as free from here on; but somebody may be waiting to run beside it."""

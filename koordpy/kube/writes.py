@@ -179,6 +179,12 @@ async def annotate(client: Client, pod: PodRef, annotations: dict[str, str]) -> 
     await client.write("PATCH", pod.path, body, content_type=MERGE_PATCH)
 
 
+async def annotate_object(client: Client, about: ObjectRef, plural: str, annotations: dict[str, str]) -> None:
+    """Put annotations on an object of a namespace."""
+    path = f"/apis/{about.api_version}/namespaces/{quote(about.namespace)}/{plural}/{quote(about.name)}"
+    await client.write("PATCH", path, {"metadata": {"annotations": annotations}}, content_type=MERGE_PATCH)
+
+
 async def give_volume(client: Client, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
     """Tie a volume to a claim, as the volume controller would; it completes the claim's side.
 

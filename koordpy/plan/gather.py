@@ -8,7 +8,7 @@ offers. If not even the minimum fits, the refusal says for each domain how far i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,7 @@ from koordpy.plan.answer import Gathered, Placement, Plan, Refusal
 from koordpy.plan.gangs import plan_gangs
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.layout import Tree, by_rank, natural
-from koordpy.plan.planner import place, place_nominated
+from koordpy.plan.planner import place, place_nominated, plan
 from koordpy.plan.profile import Profile
 
 Profiles = Mapping[str, Profile]
@@ -40,8 +40,9 @@ _MANY = 2**20  # slots of one node; so many of so many nodes still add up
 def rules_of(job: Job, cluster: Cluster) -> tuple[GatherRule, ...]:
     """What the gangs of a job ask of the topology, together; none for a plain job."""
     merged: dict[str, GatherRule] = {}
-    for demand in job.demands:
-        gang = cluster.gangs.get(demand.gang)
+    own = cluster.gangs.group_of(job.members[0].gang) if not job.demands and job.members[0].gang else ()
+    for gang_id in (*(demand.gang for demand in job.demands), *own):
+        gang = cluster.gangs.get(gang_id)
         for rule in gather_rules(gang.spec.topology) if gang is not None and gang.spec.topology else ():
             known = merged.get(rule.layer, GatherRule(rule.layer, must=False, multiple=1))
             merged[rule.layer] = GatherRule(rule.layer, known.must or rule.must, max(known.multiple, rule.multiple))
@@ -70,6 +71,27 @@ def plan_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: tuple[G
     return answer
 
 
+def plan_beside(job: Job, cluster: Cluster, profile: Profile, rules: tuple[GatherRule, ...]) -> Plan | Refusal:
+    """A later member of a gang that runs: as near to its siblings as it can, and nowhere else if it must."""
+    member, levels = job.members[0], cluster.topology.levels
+    near = _siblings_of(cluster.gangs.group_of(member.gang), cluster)
+    if near is None or not levels:
+        return plan(job, cluster, profile)
+    known = [(cluster.topology.level_of(rule.layer), rule) for rule in rules]
+    top = max((level for level, rule in known if level is not None and rule.must), default=0)
+    for level in range(len(levels) - 1, top - 1, -1):
+        codes = levels[level].codes
+        theirs = np.unique(codes[(near > 0) & (codes >= 0)])
+        answer = plan(job, cluster, profile.only(np.isin(codes, theirs)))
+        if isinstance(answer, Plan) or level == top:
+            break
+    if isinstance(answer, Plan) or top == 0:
+        return answer
+    where = ", ".join(_called(levels[top], levels[top].names[domain]) for domain in theirs.tolist())
+    text = f"{answer.message} gang {member.gang} is gathered in {where}, and its later members have to be there too."
+    return replace(answer, message=text, cures=answer.cures | _CURES)
+
+
 def _needed_only(job: Job) -> Job:
     """The first members of each gang, in the order of rank, as many as it needs."""
     demands = tuple(replace(d, members=tuple(by_rank(d.members)[: d.needed])) for d in job.demands)
@@ -87,7 +109,7 @@ class _Gathering:
         self._top = max((level for level, rule in known if level is not None and rule.must), default=0)
         self._batches = _batches(job)
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
-        self._near = _siblings(job, cluster)
+        self._near = _siblings_of((demand.gang for demand in job.demands), cluster)
 
     def plan(self) -> Plan | Refusal:
         for level in range(len(self._levels) - 1, self._top - 1, -1):
@@ -275,11 +297,11 @@ def _is_simple(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
     return batch.slots(shape, cluster, profile) is not None
 
 
-def _siblings(job: Job, cluster: Cluster) -> Ints | None:
-    """`[N]`: members of the job's gangs that are placed already; None when there are none."""
+def _siblings_of(gangs: Iterable[str], cluster: Cluster) -> Ints | None:
+    """`[N]`: members of gangs that are placed already; None when there are none."""
     counts = np.zeros(cluster.nodes.capacity, dtype=np.int64)
-    for demand in job.demands:
-        gang = cluster.gangs.get(demand.gang)
+    for gang_id in gangs:
+        gang = cluster.gangs.get(gang_id)
         for pod in (*gang.bound.values(), *gang.assumed.values()) if gang is not None else ():
             row = cluster.nodes.row_of(pod.node)
             if row is not None:
