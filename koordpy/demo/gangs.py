@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from koordpy.demo.seen import MOMENT_S, Seen, SeenPod, State
-from koordpy.demo.words import asks, count, names, phase_of
+from koordpy.demo.words import asks, count, names, phase_of, reason_in
 
 
 def gang_story(seen: Seen, members: list[SeenPod]) -> str:
@@ -42,7 +42,7 @@ def _waited(seen: Seen, members: list[SeenPod], needed: int) -> str:
     if not told:
         return ""
     waiting = any(pod.state is State.WAITING for pod in members)
-    message = told[-1].message.removesuffix(".")
+    message = reason_in(told[-1].message).removesuffix(".")
     text = f"{'None is bound' if waiting else 'None was bound at first'}: “{message}.”"
     if others := _bound_meanwhile(seen, members):
         text += f" It {'holds' if waiting else 'held'} nothing: meanwhile {count(others, 'other pod')} got a node."

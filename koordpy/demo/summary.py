@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from koordpy.demo.gangs import gang_story
 from koordpy.demo.seen import Seen, SeenPod, State
-from koordpy.demo.words import asks, count, names
+from koordpy.demo.words import asks, count, names, reason_in
 
 
 def summary(seen: Seen) -> list[tuple[str, str]]:
@@ -49,12 +49,12 @@ def _waited(seen: Seen, waited: list[SeenPod]) -> str:
     these = "They" if len(left) == len(waited) else f"{len(left)} of them"
     after = f" {these} were bound the moment others ended ({names(_unique(left))})." if left else ""
     who = names(pod.name for pod in waited)
-    return f"{who} had to wait, up to {longest:.1f} s: “{waited[0].message}”{after}"
+    return f"{who} had to wait, up to {longest:.1f} s: “{reason_in(waited[0].message)}”{after}"
 
 
 def _still_waiting(seen: Seen, pod: SeenPod) -> str:
     ending = " It would not fit on any node, not even on an empty one." if seen.is_too_big(pod) else ""
-    return f"{pod.name} is waiting: “{pod.message}”{ending}"
+    return f"{pod.name} is waiting: “{reason_in(pod.message)}”{ending}"
 
 
 def _now(pods: list[SeenPod]) -> str:

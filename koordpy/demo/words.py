@@ -54,6 +54,11 @@ def phase_of(gang: PodGroup) -> str:
     return f"{status.phase}: {number} of {gang.spec.min_member} {what}"
 
 
+def reason_in(message: str) -> str:
+    """The scheduler's words without those about preemption: nobody here has a lower priority than anybody else."""
+    return message.partition(" preemption: ")[0]
+
+
 def count(number: int, noun: str) -> str:
     """`1 pod`, `2 pods`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -39,7 +39,7 @@ def in_one_line(told: subprocess.CompletedProcess[str]) -> str:
 
 def test_a_gang_waits_as_a_whole_while_there_is_room_for_some_of_it_and_starts_as_a_whole(told):
     text = in_one_line(told)
-    assert "gang default/train: 4 of 8 members fit, default/train-5 does not.” It held nothing" in text
+    assert "gang default/train: 4 of 8 members fit, default/train-5 does not.” It held nothing: meanwhile" in text
     assert together_s(text, 8) < 1
     assert "Its PodGroup is Finished: 8 of 8 succeeded." in text
 

@@ -45,7 +45,7 @@ def documents(file: str) -> list[Json]:
 
 
 def quoted(file: str) -> list[str]:
-    """What the comment says that pods say."""
+    """What the comment says that pods say; dots at the end stand for what preemption has to add."""
     lines = (line.removeprefix("#   ") for line in (EXAMPLES / file).read_text().splitlines() if line.startswith("#  "))
     return [line for line in lines if line.startswith(("0/", "gang "))]
 
@@ -87,7 +87,7 @@ async def say(api: Client, message: str, *names: str) -> None:
     async def all_say_so() -> bool:
         found = await pods(api)
         heard = await told(api, message)
-        return all(_message(found[name]) == message and ("Pod", name) in heard for name in names)
+        return all(_is(_message(found[name]), message) and ("Pod", name) in heard for name in names)
 
     await until(all_say_so, f"{names} say {message!r}")
     found = await pods(api)
@@ -97,7 +97,11 @@ async def say(api: Client, message: str, *names: str) -> None:
 async def told(api: Client, message: str) -> set[tuple[str, str]]:
     """Kind and name of everything that has an event with this message."""
     events = (await api.list("events")).ok()["items"]
-    return {(e["regarding"]["kind"], e["regarding"]["name"]) for e in events if e["note"] == message}
+    return {(e["regarding"]["kind"], e["regarding"]["name"]) for e in events if _is(e["note"], message)}
+
+
+def _is(said: str, message: str) -> bool:
+    return said.startswith(message[:-3]) if message.endswith("...") else said == message
 
 
 def _message(pod: Json) -> str:
@@ -167,7 +171,7 @@ async def test_a_non_strict_gang_holds_what_it_found_and_starts_with_the_rest(ap
     await shows(api, ("collect", "PreScheduling", "3", "0", "0", "0", "0"))
     await asyncio.sleep(0.5)  # the gang hears of its new status, and whoever comes now stands behind it in the queue
     (await api.create("pods", pod_json("latecomer", cpu=6))).ok()
-    await say(api, "0/3 nodes are available: 3 Insufficient cpu.", "latecomer")
+    await say(api, "0/3 nodes are available: 3 Insufficient cpu. ...", "latecomer")
     await run(api, "collect-0", "collect-1", "collect-2")
     assert not (await pods(api))["latecomer"]["spec"].get("nodeName")
 
