@@ -42,7 +42,25 @@ def streaming(nodes: int = 1_000, pods: int = 1_000, per_second: float = 100) ->
     return Workload("streaming", _nodes(nodes), _pods(pods), must_bind=pods, per_second=per_second)
 
 
-WORKLOADS: dict[str, Callable[[], Workload]] = {"basic": basic, "streaming": streaming}
+def gangs(count: int = 250, size: int = 20, nodes: int = 1_000) -> Workload:
+    """How fast gangs are started; a scheduler that knows no gangs takes their pods for single ones."""
+    pods = tuple(
+        _member(_pod(f"gang-{g:04d}-{m:03d}", f"gang-{g:04d}"), size) for g in range(count) for m in range(size)
+    )
+    return Workload(f"gangs-{count}x{size}", _nodes(nodes), pods, must_bind=len(pods))
+
+
+WORKLOADS: dict[str, Callable[[], Workload]] = {"basic": basic, "streaming": streaming, "gangs-250x20": gangs}
+
+
+def _member(pod: Json, size: int) -> Json:
+    """By annotation, so that nothing has to be installed."""
+    prefix = "gang.scheduling.koordinator.sh"
+    pod["metadata"]["annotations"] = {
+        f"{prefix}/name": pod["metadata"]["labels"]["app"],
+        f"{prefix}/min-available": str(size),
+    }
+    return pod
 
 
 def _nodes(count: int) -> tuple[Json, ...]:
