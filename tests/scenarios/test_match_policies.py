@@ -57,6 +57,16 @@ async def test_waiting_and_running_a_gang_that_lost_too_many_waits_again(world: 
     await world.bound("a-4", "a-5")
 
 
+async def test_waiting_and_running_members_on_their_way_out_do_not_count(world: World) -> None:
+    await started(world, "a-1", "a-2", policy="waiting-and-running", minimum=2)
+    await world.terminate("a-1", "a-2")
+    await world.pods("a-3", gang="a")
+    await world.says("a-3", "gang {ns}/a is incomplete: 1 of 2 members")
+    await world.pending("a-3")
+    await world.pods("a-4", gang="a")
+    await world.bound("a-3", "a-4")
+
+
 async def test_waiting_and_running_survives_a_restart(world: World) -> None:
     await started(world, "a-1", "a-2", "a-3", policy="waiting-and-running", minimum=3)
     await world.delete("a-2", "a-3")

@@ -120,6 +120,21 @@ async def test_a_gang_does_not_take_what_a_more_complete_one_needs(world: World)
     await world.pending(*members("b", 2))
 
 
+async def test_a_gang_does_not_take_the_last_slot_from_one_that_it_would_complete(world: World) -> None:
+    """Gang b failed first and so is asked first; but the slot that is freed completes a, which has waited for it."""
+    await world.nodes(2, cpu=1)
+    await world.node("x1", cpu=1, labels={"zone": "x"})
+    await world.bind_elsewhere("other", "x1", cpu=1)
+    await world.pods("b-1", annotations=gang("b", minimum=1), cpu=1, node_selector={"zone": "x"})
+    await world.says("b-1", "Insufficient cpu")
+    await world.another_second()
+    await world.pods(*members("a", 3), annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1)
+    await world.says("a-1", "2 of 3 members fit")
+    await world.delete("other")
+    await world.bound(*members("a", 3))
+    await world.pending("b-1")
+
+
 async def test_a_gang_that_is_complete_may_start_although_another_waits(world: World) -> None:
     await world.node("x1", cpu=1, labels={"zone": "x"})
     await world.pods(
@@ -147,9 +162,10 @@ async def test_a_waiting_gang_keeps_its_room_when_giving_it_up_would_help_nobody
     await world.nodes(2, cpu=1)
     await world.pods(*members("a", 3), annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1)
     await world.says("a-1", "2 of 3 members fit")
+    await world.pods("other", cpu=1)
+    await world.says("other", "Insufficient cpu")
     await world.pods("huge", cpu=2, priority=1000)
     await world.says("huge", "Insufficient cpu")
-    await world.pods("other", cpu=1)
     await world.pending(*members("a", 3), "other", "huge")
 
 

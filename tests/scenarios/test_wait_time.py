@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tests.scenarios.objects import gang, members
 from tests.scenarios.world import World
 
@@ -59,6 +61,18 @@ async def test_with_retry_the_gang_lets_go_without_being_abandoned(world: World)
     await world.not_timed_out(*members("a", 3))
     await world.node("n3", cpu=1)
     await world.bound(*members("a", 3))
+
+
+async def test_the_time_runs_from_the_first_member_that_waits_and_not_from_the_last(world: World) -> None:
+    await world.nodes(1, cpu=1)
+    await world.pods(*members("a", 3), annotations=waiting(wait="2s"), cpu=1)
+    await world.says("a-1", "1 of 3 members fit")
+    await asyncio.sleep(1)
+    await world.node("n2", cpu=1)
+    await world.says("a-1", "2 of 3 members fit")
+    began = asyncio.get_running_loop().time()
+    await world.timed_out(*members("a", 3))
+    assert asyncio.get_running_loop().time() - began < 1.6
 
 
 async def test_an_incomplete_gang_has_all_the_time_there_is(world: World) -> None:
