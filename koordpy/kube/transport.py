@@ -7,18 +7,23 @@ time it is the embedded API itself, without a socket between.
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, TypeGuard
 
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 
 from koordpy import __version__
 from koordpy.kube.credentials import Credentials
 from koordpy.kube.errors import Unavailable, error_of
+from koordpy.kube.wire import Wire
 
 _CONNECT_S = 5.0
+# The name of the user agent becomes that of the field manager in managedFields.
+_ALWAYS = f"User-Agent: koordpy/{__version__}\r\nAccept: application/json\r\n"
 
 
 MaySend = Callable[[], bool]
@@ -32,6 +37,14 @@ class Response(NamedTuple):
     status: int
     body: bytes
     retry_after: str | None = None
+
+
+class _Request(NamedTuple):
+    method: str
+    path: str
+    body: bytes
+    content_type: str
+    may_send: MaySend
 
 
 class Transport(Protocol):
@@ -63,13 +76,14 @@ class HttpTransport:
     def __init__(self, credentials: Credentials, connections: int) -> None:
         self._credentials = credentials
         self._connections = connections
+        tls = credentials.ssl_context if isinstance(credentials.ssl_context, ssl.SSLContext) else None
+        self._wire = Wire(credentials.url, tls, credentials.server_name, connections)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                # Without an upper limit on connections a burst of binds would open thousands; watches come on top.
-                limit=self._connections + 32,
+                limit=0,  # watches, of which there are a dozen
                 ssl=self._credentials.ssl_context,
                 keepalive_timeout=75,
             ),
@@ -82,6 +96,7 @@ class HttpTransport:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._wire.close()
         if self._session is not None:
             await self._session.close()
 
@@ -95,31 +110,23 @@ class HttpTransport:
         timeout_s: float,
         may_send: MaySend = always,
     ) -> Response:
-        data = _Guarded(body, may_send) if body else None
-        headers = {"Content-Type": content_type, "Accept": "application/json"}
         identity = await self._credentials.headers()
-        answer = await self._send_once(method, path, data, headers | identity, timeout_s)
+        request = _Request(method, path, body, content_type, may_send)
+        answer = await self._send_once(request, identity, timeout_s)
         if answer.status == 401 and await self._credentials.renew(refused=identity):
-            identity = await self._credentials.headers()
-            answer = await self._send_once(method, path, data, headers | identity, timeout_s)
+            answer = await self._send_once(request, await self._credentials.headers(), timeout_s)
         return answer
 
-    async def _send_once(
-        self, method: str, path: str, data: _Guarded | None, headers: dict[str, str], timeout_s: float
-    ) -> Response:
-        assert self._session is not None
-        timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=_CONNECT_S)
+    async def _send_once(self, request: _Request, identity: dict[str, str], timeout_s: float) -> Response:
+        method, path, body, content_type, may_send = request
+        lines = "".join(f"{name}: {value}\r\n" for name, value in identity.items())
+        headers = f"{_ALWAYS}Content-Type: {content_type}\r\n{lines}"
         try:
-            async with self._session.request(
-                method,
-                self._credentials.url + path,
-                data=data,
-                headers=headers,
-                timeout=timeout,
-                server_hostname=self._credentials.server_name,
-            ) as answer:
-                return Response(answer.status, await answer.read(), answer.headers.get("Retry-After"))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            async with asyncio.timeout(timeout_s):
+                return Response(
+                    *await self._wire.send(method, path, headers, body, connect_s=_CONNECT_S, may_send=may_send)
+                )
+        except (TimeoutError, OSError) as error:  # errors of TLS are OSErrors too
             raise Unavailable(f"{method} {path}: {_plain(error, self._credentials.url)}") from error
 
     @asynccontextmanager
@@ -144,32 +151,21 @@ class HttpTransport:
             raise Unavailable(f"GET {path}: {_plain(error, self._credentials.url)}") from error
 
 
-class _Guarded(aiohttp.BytesPayload):
-    """A body that is written only while it may be; aiohttp holds the headers back to send them along with it."""
-
-    def __init__(self, body: bytes, may_send: MaySend) -> None:
-        super().__init__(body)
-        self._may_send = may_send
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        self._check()
-        await super().write(writer)
-
-    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        self._check()
-        await super().write_with_length(writer, content_length)
-
-    def _check(self) -> None:
-        if not self._may_send():
-            raise PermissionError("held back: it may not be sent any more")
-
-
 def _plain(error: BaseException, url: str) -> str:
     """The failure in words; aiohttp's own texts are empty for a time limit and verbose for a refused connection."""
     if isinstance(error, asyncio.TimeoutError):
         return f"no answer from {url} in time"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"the certificate of {url} is not trusted: {error.certificate_error}"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate of {url} is not trusted: {error.verify_message or error}"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot connect to {url}: {error.strerror or error.os_error}"
+    if isinstance(error, (ConnectionRefusedError, socket.gaierror)) or _never_connected(error):
+        return f"cannot connect to {url}: {error.strerror or error}"
     return f"connection to {url} broke: {error}"
+
+
+def _never_connected(error: BaseException) -> TypeGuard[OSError]:
+    unreachable = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ECONNREFUSED, errno.ETIMEDOUT)
+    return isinstance(error, OSError) and (error.errno in unreachable or "Connect call failed" in str(error))
