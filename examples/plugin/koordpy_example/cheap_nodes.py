@@ -27,6 +27,9 @@ class CheapNodes:
             scores[priced] = 100 - 100 * (prices[priced] - cheapest) / ((dearest - cheapest) or 1)
         return scores
 
+    def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
+        return True  # it looks at nodes alone: pods that are placed change nothing
+
 
 def _price(text: str) -> float:
     try:
