@@ -94,6 +94,9 @@ async def test_a_pod_is_bound_where_its_volume_was_made_and_not_before(real: Rea
         await on_stage.until(on_stage.node_of, "a-second")
 
 
+NO_HELP = " preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+
+
 async def test_the_pod_of_a_missing_claim_says_so_and_goes_on_when_it_appears(real: Real, tmp_path: Path) -> None:
     async with stage(real, tmp_path) as on_stage:
         controller = on_stage.controller
@@ -101,7 +104,7 @@ async def test_the_pod_of_a_missing_claim_says_so_and_goes_on_when_it_appears(re
         await controller.add_volume(nodes=["z-first"])
         await on_stage.add_pod("data")
         missing = '0/2 nodes are available: persistentvolumeclaim "data" not found.'
-        await on_stage.until(on_stage.message, missing)
+        await on_stage.until(on_stage.message, missing + NO_HELP)
         await controller.add_claim()
         await on_stage.until(controller.owner_of, "data")
         await controller.finish()
@@ -115,7 +118,7 @@ async def test_a_claim_that_nobody_can_serve_is_refused_until_a_volume_appears(r
         await controller.add_claim()
         await on_stage.add_pod("data")
         nothing = "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."
-        await on_stage.until(on_stage.message, nothing)
+        await on_stage.until(on_stage.message, nothing + NO_HELP)
         await controller.add_volume(nodes=["z-first"])
         await on_stage.until(controller.owner_of, "data")
         await controller.finish()
