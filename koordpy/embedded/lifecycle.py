@@ -79,9 +79,8 @@ def carry_over(new: Obj, old: Obj) -> None:
 
 
 def raise_generation(new: Obj, old: Obj) -> None:
-    """Count a change of anything but metadata and status."""
-    aside = ("metadata", "status")
-    keys = (new.keys() | old.keys()).difference(aside)
+    """Count a change of anything but metadata; also of a status, where that is not written on its own."""
+    keys = (new.keys() | old.keys()) - {"metadata"}
     if any(new.get(key) != old.get(key) for key in keys):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 

@@ -77,6 +77,7 @@ async def test_without_a_status_subresource_status_is_a_field_like_any_other(api
     assert created["status"] == {"phase": "made"}
     patched = (await api.patch(gadgets, "g", {"status": {"phase": "changed"}})).ok()
     assert patched["status"] == {"phase": "changed"}
+    assert patched["metadata"]["generation"] == 2
     assert (await api.patch(gadgets, "g", {"status": {}}, subresource="status")).status == 404
 
 
