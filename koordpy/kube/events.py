@@ -74,7 +74,7 @@ class EventRecorder:
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": about.namespace},
+            "metadata": {"name": name, "namespace": _namespace(about)},
             "eventTime": micro_instant_of_seconds(now),
             "reportingController": note.controller,
             "reportingInstance": self._instance,
@@ -93,4 +93,9 @@ class EventRecorder:
 
 
 def _events(about: ObjectRef) -> str:
-    return f"/apis/events.k8s.io/v1/namespaces/{quote(about.namespace)}/events"
+    return f"/apis/events.k8s.io/v1/namespaces/{quote(_namespace(about))}/events"
+
+
+def _namespace(about: ObjectRef) -> str:
+    """Events live in namespaces; those about what does not are where `kubectl describe` looks for them."""
+    return about.namespace or "default"
