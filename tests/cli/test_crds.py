@@ -24,7 +24,11 @@ def test_it_prints_every_definition_as_yaml():
     assert (printed.returncode, printed.stderr) == (0, "")
     assert list(yaml.safe_load_all(printed.stdout)) == definitions()
     names = [definition["metadata"]["name"] for definition in definitions()]
-    assert names == ["podgroups.scheduling.sigs.k8s.io", "podgroups.scheduling.x-k8s.io"]
+    assert names == [
+        "clusternetworktopologies.scheduling.koordinator.sh",
+        "podgroups.scheduling.sigs.k8s.io",
+        "podgroups.scheduling.x-k8s.io",
+    ]
 
 
 async def kubectl(kubeconfig: Path, *arguments: str, given: str = "") -> str:
@@ -43,17 +47,18 @@ async def run_kubectl(kubeconfig: Path, *arguments: str, given: str = "") -> tup
     return process.returncode, out.decode(), err.decode()
 
 
-async def install_and_explain(kubeconfig: Path) -> str:
+async def install_and_explain(kubeconfig: Path, field: str = "podgroup.spec.minMember") -> str:
     """What a user does first, and what the field says that he asks about."""
     applied = await kubectl(kubeconfig, "apply", "-f", "-", given=koordpy("crds").stdout)
-    assert applied.count("customresourcedefinition.apiextensions.k8s.io/podgroups.") == 2
+    assert applied.count("customresourcedefinition.apiextensions.k8s.io/") == len(definitions())
     for definition in definitions():
         name = definition["metadata"]["name"]
         await kubectl(kubeconfig, "wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
-    version = "--api-version=scheduling.sigs.k8s.io/v1alpha1"
+    group = "scheduling.sigs.k8s.io" if field.startswith("podgroup.") else "scheduling.koordinator.sh"
+    version = f"--api-version={group}/v1alpha1"
     async with asyncio.timeout(30):
         while True:  # a real server publishes the schema a moment after it serves the resource
-            code, out, _ = await run_kubectl(kubeconfig, "explain", version, "podgroup.spec.minMember")
+            code, out, _ = await run_kubectl(kubeconfig, "explain", version, field)
             if code == 0:
                 return " ".join(out.split())
             await asyncio.sleep(0.5)
@@ -68,12 +73,16 @@ async def test_kubectl_installs_them_on_the_embedded_api_and_explains_their_fiel
         assert "How many members must be placed before any of them is bound." in explained
         assert "gang.scheduling.koordinator.sh/min-available overrides it" in explained
         assert await kubectl(kubeconfig, "get", "pg", "-A", "-o", "name") == ""  # the short name is known
+        assert await kubectl(kubeconfig, "get", "cnt", "-o", "name") == ""
 
 
 @needs_kubectl
 @pytest.mark.real
 async def test_kubectl_installs_them_on_a_real_server_and_explains_their_fields(real, tmp_path):
-    assert "How many members must be placed" in await install_and_explain(real.kubeconfig(tmp_path))
+    kubeconfig = real.kubeconfig(tmp_path)
+    assert "How many members must be placed" in await install_and_explain(kubeconfig)
+    explained = await install_and_explain(kubeconfig, "clusternetworktopology.spec.networkTopologySpec.labelKey")
+    assert "of several, the first that a node has counts" in explained
 
 
 def test_a_wheel_carries_them(tmp_path):
