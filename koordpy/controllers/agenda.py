@@ -1,8 +1,8 @@
-"""The agenda: which gang is looked at, and when.
+"""The agenda: which gang, or other object, is looked at, and when.
 
-News come in bursts, as when a gang of a thousand is bound within a second. A gang is looked at a moment after the first
-of them, then left alone for as long as that look says, and never looked at by two at once. News in between are not lost
-but lead to one more look. Nothing is on the agenda while nobody carries it out.
+News come in bursts, as when a gang of a thousand is bound within a second. An object is looked at a moment after the
+first of them, then left alone for as long as that look says, and never looked at by two at once. News in between are
+not lost but lead to one more look. Nothing is on the agenda while nobody carries it out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from koordpy.kube.lane import Lane
 _BURST_S = 0.1  # from the first news to the look
 _AFTER_A_MISTAKE_S = 10.0  # when a look has raised what it should not
 
-Look = Callable[[str], Awaitable[float]]  # of a gang, by key; how long to leave it alone
+Look = Callable[[str], Awaitable[float]]  # of an object, by key; how long to leave it alone
 
 
 class Agenda:
@@ -31,7 +31,7 @@ class Agenda:
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def note(self, key: str) -> None:
-        """There are news of this gang."""
+        """There are news of this object."""
         if key in self._closed:
             self._again.add(key)
         elif self._lane is not None and key not in self._planned:

@@ -24,6 +24,7 @@ from koordpy.controllers.members import GangPod
 from koordpy.controllers.podgroupapi import PodGroupApi
 from koordpy.controllers.roster import Roster
 from koordpy.controllers.statuskeeper import StatusKeeper
+from koordpy.controllers.topology import TopologyController
 from koordpy.kube.client import Client
 from koordpy.kube.credentials import load_credentials
 from koordpy.kube.lease import LeaderLease, LeaseName
@@ -65,7 +66,8 @@ class Controllers:
         apis = {group: PodGroupApi(group, self.roster) for group in GROUPS}
         self._pods = Reflector(client, _PODS, self.roster)
         pod_groups = (Reflector(client, api.resource, api) for api in apis.values())
-        self._reflectors: tuple[Reflector[Any], ...] = (self._pods, *pod_groups)
+        self._topology = TopologyController(client, writing, wall)
+        self._reflectors: tuple[Reflector[Any], ...] = (self._pods, *pod_groups, *self._topology.reflectors)
         self._keeper = StatusKeeper(writing, self.roster, apis, self._agenda)
         self.health = Health(ready=self._checks())
 
@@ -86,6 +88,11 @@ class Controllers:
     async def _lead(self) -> None:
         if self._lease is None:
             metrics.CONTROLLERS_LEADER.set(1)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keep_pod_groups())
+            tasks.create_task(self._topology.run())
+
+    async def _keep_pod_groups(self) -> None:
         await self._pods.synced.wait()  # half of the pods would make half a gang
         keys = [gang.key for gang in self.roster if gang.pod_groups]
         log.info("keeping_podgroup_status", podgroups=len(keys))
@@ -94,6 +101,7 @@ class Controllers:
     def _checks(self) -> dict[str, Callable[[], str]]:
         checks = {f"watch-{each.full_name}": _trouble(each) for each in self._reflectors}
         checks["podgroup-status"] = lambda: self._keeper.trouble
+        checks["topology-status"] = lambda: self._topology.trouble
         if (lease := self._lease) is not None:
             checks["leader-election"] = lambda: lease.trouble
         return checks

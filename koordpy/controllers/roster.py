@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from koordpy.api.gangs import membership_of
 from koordpy.api.podgroup import GROUPS, PodGroup
 from koordpy.controllers.members import GangPod, Member, member_of
+from koordpy.controllers.statuswriter import is_news
 
 
 @dataclass(slots=True)
@@ -89,7 +90,7 @@ class Roster:
     def put(self, api_group: str, pod_group: PodGroup) -> None:
         """A PodGroup appeared or changed."""
         gang = self._open(pod_group.metadata.key)
-        if _is_news(pod_group, gang.pod_groups.get(api_group)):
+        if is_news(pod_group, gang.pod_groups.get(api_group)):
             gang.pod_groups[api_group] = pod_group
             self._tell(gang)
 
@@ -99,7 +100,7 @@ class Roster:
         known = gang.pod_groups.get(api_group) if gang is not None else None
         if gang is None or known is None or known.metadata.uid != pod_group.metadata.uid:
             return
-        if _is_news(pod_group, known):
+        if is_news(pod_group, known):
             gang.pod_groups[api_group] = pod_group
 
     def drop(self, api_group: str, key: str) -> None:
@@ -122,11 +123,3 @@ class Roster:
             self._gangs.pop(gang.key, None)
         if gang.pod_groups:
             self._on_change(gang.key)
-
-
-def _is_news(pod_group: PodGroup, known: PodGroup | None) -> bool:
-    """Not what we have heard before, nor what was true before that: answers to writes overtake the watch."""
-    if known is None or known.metadata.uid != pod_group.metadata.uid:
-        return True
-    told, heard = pod_group.metadata.resource_version, known.metadata.resource_version
-    return int(told) > int(heard) if told.isdecimal() and heard.isdecimal() else told != heard

@@ -1,0 +1,51 @@
+"""ClusterNetworkTopology with its status, which only its controller reads and writes.
+
+The scheduler reads the spec alone (`koordpy.api.topology`): a status of a thousand domains is nothing to it.
+"""
+
+from __future__ import annotations
+
+from koordpy.api.meta import ObjectMeta, Struct
+from koordpy.api.topology import TopologySpec
+
+
+class TopologyInfo(Struct, frozen=True):
+    """Which domain; the cluster has an empty name, and so have the nodes without a label of the layer."""
+
+    topology_layer: str
+    topology_name: str
+
+
+class DetailStatus(Struct, frozen=True, omit_defaults=True):
+    """One domain, or the cluster."""
+
+    topology_info: TopologyInfo
+    node_num: int
+    parent_topology_info: TopologyInfo | None = None
+    child_topology_layer: str = ""
+    child_topology_names: tuple[str, ...] = ()
+
+
+class StatusCondition(Struct, frozen=True, omit_defaults=True):
+    """A condition of an object that is not a pod, as the API conventions have it."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    observed_generation: int = 0
+
+
+class TopologyStatus(Struct, frozen=True):
+    layers: int = 0
+    domains: int = 0
+    nodes: int = 0
+    detail_status: tuple[DetailStatus, ...] = ()
+    conditions: tuple[StatusCondition, ...] = ()
+
+
+class TopologyObject(Struct, frozen=True):
+    metadata: ObjectMeta
+    spec: TopologySpec = TopologySpec()
+    status: TopologyStatus = TopologyStatus()
