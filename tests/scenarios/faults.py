@@ -43,7 +43,8 @@ class FaultyTransport:
     def cut_watches(self) -> None:
         """Break off every watch that is open."""
         for watch in self._open:
-            watch.reschedule(asyncio.get_running_loop().time())
+            if not watch.expired():
+                watch.reschedule(asyncio.get_running_loop().time())
 
     async def send(
         self,

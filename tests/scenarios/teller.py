@@ -31,6 +31,7 @@ class Cast:
     minimum: int
     by_pod_group: bool
     annotations: dict[str, str]
+    priority: int | None
     pods: int = 0
     has_pod_group: bool = False
 
@@ -63,8 +64,9 @@ class Teller:
     def _chapters(self) -> list[Callable[[], Awaitable[None]]]:
         often = [self._new_gang, self._new_member, self._new_member, self._new_member, self._lose_pod, self._finish_pod]
         seldom = [self._new_group, self._new_single, self._add_node, self._cordon, self._lose_node, self._grow_node]
-        rare = [self._change_minimum, self._ungate, self._lose_pod_group, self._time_passes]
-        mishaps = [self._restart, self._doom, self._bind_trouble, self._cut_watches]
+        rare = [self._change_minimum, self._change_mode, self._leave_group, self._ungate, self._lose_pod_group]
+        rare += [self._time_passes]
+        mishaps = [self._restart, self._doom, self._bind_trouble, self._cut_watches, self._outage]
         return [*often, *often, *often, *seldom, *seldom, *rare, *mishaps]
 
     # --- gangs ---
@@ -86,7 +88,13 @@ class Teller:
         choose = self._random.choice
         wait = choose((None, None, "5s"))
         said = gang(mode=choose(("Strict", "NonStrict")), policy=policy, groups=groups, wait=wait)
-        cast = Cast(f"g{len(self._gangs)}", choose((1, 2, 3, 4)), by_pod_group=choose((True, False)), annotations=said)
+        cast = Cast(
+            f"g{len(self._gangs)}",
+            choose((1, 2, 3, 4)),
+            by_pod_group=choose((True, False)),
+            annotations=said,
+            priority=choose((None, None, 10)),
+        )
         self._gangs[cast.name] = cast
         if cast.by_pod_group and choose((True, True, False)):
             await self._make_pod_group(cast)
@@ -99,11 +107,12 @@ class Teller:
     async def _add_members(self, cast: Cast, count: int, **more: Any) -> None:
         names = [f"{cast.name}-{number}" for number in range(cast.pods, cast.pods + count)]
         cast.pods += count
+        more |= {"cpu": 1, "priority": cast.priority}
         if cast.by_pod_group:
-            await self._world.pods(*names, gang=cast.name, cpu=1, **more)
+            await self._world.pods(*names, gang=cast.name, **more)
         else:
             said = cast.annotations | gang(cast.name, minimum=cast.minimum)
-            await self._world.pods(*names, annotations=said, cpu=1, **more)
+            await self._world.pods(*names, annotations=said, **more)
 
     async def _new_member(self) -> None:
         if self._gangs:
@@ -115,6 +124,19 @@ class Teller:
         if cast is not None:
             cast.minimum = self._random.choice((1, 2, 3, 4))
             await self._world.change_pod_group(cast.name, minMember=cast.minimum)
+
+    async def _change_mode(self) -> None:
+        cast = self._some_gang(lambda cast: cast.has_pod_group)
+        if cast is not None:
+            cast.annotations |= gang(mode=self._random.choice(("Strict", "NonStrict")))
+            await self._world.change_pod_group(cast.name, annotations=cast.annotations)
+
+    async def _leave_group(self) -> None:
+        """Its partner may still list it; then that one waits for it, and not the other way round."""
+        cast = self._some_gang(lambda cast: cast.has_pod_group)
+        if cast is not None:
+            cast.annotations |= gang(groups="")
+            await self._world.change_pod_group(cast.name, annotations=cast.annotations)
 
     async def _lose_pod_group(self) -> None:
         cast = self._some_gang(lambda cast: cast.has_pod_group)
@@ -214,6 +236,12 @@ class Teller:
     async def _cut_watches(self) -> None:
         if self._world.instance is not None:
             self._world.instance.transport.cut_watches()
+
+    async def _outage(self) -> None:
+        if self._world.instance is not None:
+            async with self._world.outage(after_binds=self._random.choice((0, 0, 1))):
+                await self._new_member()
+                await asyncio.sleep(4 * self._pause_s)
 
     # --- the end ---
 

@@ -164,6 +164,9 @@ async def test_a_waiting_gang_keeps_its_room_when_giving_it_up_would_help_nobody
     await world.says("a-1", "2 of 3 members fit")
     await world.pods("other", cpu=1)
     await world.says("other", "Insufficient cpu")
+    await world.another_second()
+    await world.pods("a-4", annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1)
+    await world.says("a-4", "2 of 3 members fit")  # and from here on the other pod would be asked before the gang
     await world.pods("huge", cpu=2, priority=1000)
     await world.says("huge", "Insufficient cpu")
     await world.pending(*members("a", 3), "other", "huge")

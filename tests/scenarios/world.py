@@ -42,6 +42,8 @@ from tests.scenarios.pods import PodVerbs
 from tests.scenarios.scheduler import Instance, traceable_tasks
 
 _CONNECTIONS = 32
+# A power of two: sums of times are then exact. A timer that is late by rounding alone would be set again for ever.
+_TICK_S = 2.0**-20
 
 
 class World(ClusterVerbs, PodVerbs, OperatingVerbs, ExpectingVerbs):
@@ -60,12 +62,15 @@ class Pace:
 
 
 VIRTUAL = Pace(wait_s=60.0, quiet_s=30.0, settle_s=45.0)
-REAL = Pace(wait_s=15.0, quiet_s=0.7, settle_s=8.0)
+REAL = Pace(wait_s=15.0, quiet_s=0.5, settle_s=8.0)
 
 
 @contextlib.asynccontextmanager
 async def embedded_world() -> AsyncIterator[World]:
     captured = Captured()
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, looptime.LoopTimeEventLoop)
+    loop.setup_looptime(resolution=_TICK_S)
     with looptime.enabled(strict=True), clock.virtual_clocks(), mock.patch.object(process, "serve", captured.serve):
         async with EmbeddedCluster(kubelets=False, clock=clock.wall) as cluster:
             transport = DirectTransport(cluster.handle)
