@@ -152,9 +152,14 @@ def alike_of_pod(record: PodRecord) -> Alike:
 
 
 def alike_of(job: Job, cluster: Cluster) -> Alike:
-    """What gangs have in common with those that get the same answer: the same demands, and nothing held so far."""
+    """What gangs have in common with those that get the same answer: the same demands, and nothing held so far.
+
+    One that is not even ready gets an answer of its own. Were it the newest of its kind to be refused, the others would
+    be thought beyond cure as well.
+    """
     wants: Counter[Shape] = Counter()
-    apart: list[object] = []
+    group = cluster.gangs.group_of(job.demands[0].gang)
+    apart: list[object] = [] if is_ready(group, cluster) else [job.key]
     for demand in job.demands:
         gang = cluster.gangs.get(demand.gang)
         shapes = Counter(member.shape for member in demand.members)

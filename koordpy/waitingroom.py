@@ -43,6 +43,7 @@ class WaitingRoom:
 
     def enter(self, key: str, group: GangGroup, uids: list[str], wait_s: float) -> None:
         """These members wait. The time of a group runs from its first member on."""
+        self.members(key)  # if they are all gone, these are the first again
         now = self._clock()
         stay = self._stays.setdefault(key, Stay(key, group, now, now + wait_s))
         stay.uids.update(uids)
@@ -52,10 +53,19 @@ class WaitingRoom:
                 gang.waiting.add(uid)
 
     def members(self, key: str) -> list[PodRecord]:
-        """Those that still wait: they may have been deleted meanwhile."""
+        """Those that still wait: they may have been deleted meanwhile, or lost their place. The last one ends the stay.
+
+        Whoever is not found here once is forgotten: should it get a place again, that is another stay.
+        """
         stay = self._stays.get(key)
-        found = (self._cluster.pods.get(uid) for uid in (sorted(stay.uids) if stay is not None else ()))
-        return [record for record in found if record is not None and record.node and not record.bound]
+        if stay is None:
+            return []
+        found = (self._cluster.pods.get(uid) for uid in sorted(stay.uids))
+        still = [record for record in found if record is not None and record.node and not record.bound]
+        stay.uids = {record.uid for record in still}
+        if not still:
+            del self._stays[key]
+        return still
 
     def leave(self, key: str) -> list[PodRecord]:
         """All of a group leave, to be bound or to be forgotten."""
@@ -70,7 +80,7 @@ class WaitingRoom:
     def overdue(self) -> list[Stay]:
         """Those whose time is up."""
         now = self._clock()
-        return [stay for stay in self._stays.values() if stay.until <= now]
+        return [stay for stay in self if stay.until <= now and self.members(stay.key)]
 
     def seconds_to_next(self) -> float | None:
         """Until somebody's time is up; None when nobody waits."""

@@ -21,15 +21,15 @@ KOORDINATOR = "gang.scheduling.koordinator.sh"
 POD_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io"
 X_LABEL = "scheduling.x-k8s.io/pod-group"
 TIMED_OUT = f"{KOORDINATOR}/timeout"
+_PROFILE = replace(default_profile(SCHEDULER), preempts=False)
 
 
 class GangRig(Rig):
     """A rig that is told about PodGroups of both API groups. Nobody is preempted here."""
 
     def __init__(self, *, on_timeout: str = "Abandon", max_gap_percent: int = 100, **given: Any) -> None:
-        profile = replace(default_profile(SCHEDULER), preempts=False)
         gangs = GangSettings(on_timeout=on_timeout, max_gap_percent=max_gap_percent, preemption=False)
-        super().__init__(profile, gangs=gangs, **given)
+        super().__init__(_PROFILE, gangs=gangs, **given)
         self.pod_groups = {group: PodGroupIntake(group, self.cluster, self.jobs) for group in GROUPS}
 
     # --- what the watches say ---

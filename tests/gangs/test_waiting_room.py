@@ -1,0 +1,85 @@
+"""What waits at Permit: nobody waits twice, and nothing waits for nobody."""
+
+from __future__ import annotations
+
+from tests.gangs.rig import GangRig, saying
+
+NON_STRICT = saying(mode="NonStrict", wait="60s")
+
+
+def waiting(*, slots: int = 2, minimum: int = 3) -> GangRig:
+    """Gang `a` keeps what it got on `n1`."""
+    rig = GangRig()
+    rig.node("n1", cpu=slots)
+    rig.gang("a", minimum, says=NON_STRICT)
+    rig.members("a", minimum)
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"] * slots
+    return rig
+
+
+def delete(rig: GangRig, count: int = 3) -> None:
+    for number in range(1, count + 1):
+        rig.gone(f"a-{number}")
+
+
+def test_the_time_of_a_gang_made_again_begins_anew():
+    rig = waiting()
+    began = rig.hand_clock.now
+    delete(rig)
+    rig.hand_clock.now += 50
+    rig.members("a", 3)
+    rig.settle()
+    stay = rig.scheduler.room.get("default/a")
+    assert stay is not None
+    assert stay.until >= began + 50 + 60
+
+
+def test_a_gang_of_which_nobody_waits_any_more_does_not_time_out():
+    rig = waiting()
+    delete(rig)
+    rig.hand_clock.now += 100
+    assert rig.scheduler.room.overdue() == []
+    assert len(rig.scheduler.room) == 0
+
+
+def test_a_member_that_lost_its_place_and_got_another_is_released_once():
+    rig = waiting()
+    rig.no_node("n1")
+    rig.node("n2", cpu=3)
+    rig.settle()
+    assert rig.nodes_of("a") == ["n2"] * 3
+    assert len(rig.scheduler.binder.binds) == 3
+
+
+def test_a_gang_that_waits_is_complete_when_its_minimum_is_lowered():
+    rig = waiting()
+    rig.gang("a", 2, says=NON_STRICT)
+    rig.settle()
+    assert len(rig.scheduler.binder.binds) == 2
+    assert len(rig.scheduler.room) == 0
+
+
+def test_a_gang_that_became_strict_lets_go():
+    rig = waiting()
+    rig.gang("a", 3)
+    rig.settle()
+    assert rig.nodes_of("a") == []
+
+
+def test_a_gang_that_lost_a_member_it_needs_lets_go():
+    rig = waiting()
+    rig.gone("a-3")
+    rig.settle()
+    assert rig.nodes_of("a") == []
+    assert rig.message("a-1") == "gang default/a is incomplete: 2 of 3 members"
+
+
+def test_members_that_had_to_let_go_are_told_why_they_are_pending_now():
+    rig = waiting()
+    rig.member("boss", cpu=2, priority=9)
+    rig.settle()
+    assert rig.where("boss") == "n1"
+    assert rig.nodes_of("a") == []
+    for name in ("a-1", "a-2", "a-3"):
+        assert "gang default/a: 0 of 3 members fit" in rig.message(name)
