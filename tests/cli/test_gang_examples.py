@@ -16,6 +16,7 @@ from koordpy.embedded.server import EmbeddedServer
 from tests.builders import pod_json
 from tests.cli.commands import started
 from tests.controlplane.client import Client, Json
+from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 GANGS = sorted(path.name for path in EXAMPLES.glob("gang-*.yaml"))
@@ -217,14 +218,13 @@ async def test_the_pods_of_a_job_start_when_all_of_them_are_there(api):
 
 
 @pytest.fixture
-async def strict(real) -> AsyncIterator[Client]:
-    """A real API server with the definitions, which are deleted as a user would delete them."""
-    for definition in definitions():
-        created = await real.client.create("customresourcedefinitions", definition)
-        assert created.status in (201, 409), created
-    yield real.client
-    for definition in definitions():
-        (await real.client.delete("customresourcedefinitions", definition["metadata"]["name"])).ok()
+async def strict() -> AsyncIterator[Client]:
+    """A real API server of its own, with the definitions: others come and go with theirs on the one that is shared."""
+    with ControlPlane() as own:
+        async with Client(own.url, token=ADMIN_TOKEN, ca_path=own.ca_path) as client:
+            for definition in definitions():
+                (await client.create("customresourcedefinitions", definition)).ok()
+            yield client
 
 
 @pytest.mark.real
