@@ -271,11 +271,11 @@ class GangTable:
         self.finished_gone(uid)  # from the gang that it was in before, should its owner have moved it
         self._finished[uid] = gang_id
         gang = self._open(gang_id)
+        if was_bound:
+            self.has_begun(gang)  # first: it may still be among the bound ones, and must not count twice
         gang.finished.add(uid)
         if succeeded:
             gang.succeeded.add(uid)
-        if was_bound:
-            self.has_begun(gang)
         self._tell(gang)
 
     def finished_gone(self, uid: str) -> None:

@@ -64,6 +64,14 @@ def test_the_pod_whose_bind_failed_follows_its_gang(policy):
     assert api.bound["a-1"] == "n1"
 
 
+def test_the_pod_whose_bind_failed_follows_its_gang_although_others_have_finished_already():
+    rig, api = half_bound("only-waiting")
+    rig.member("a-2", "a", on="n1", phase="Succeeded")
+    rig.settle()
+    send(rig)
+    assert api.bound["a-1"] == "n1"
+
+
 def test_a_gang_that_only_counts_waiting_members_does_so_again_once_it_was_complete():
     rig, _ = half_bound("only-waiting")
     rig.settle()
