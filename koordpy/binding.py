@@ -140,6 +140,7 @@ class Binder:
             self._falls_back(pod, release.ticket, error)
         else:
             metrics.BIND_SECONDS.observe(time.perf_counter() - started)
+            metrics.STAGE_SECONDS.labels("Bind", pod.scheduler).observe(time.perf_counter() - started)
             metrics.WRITES.labels("bind", outcome.value).inc()
             self._bound_or_not(release, pod, node, outcome)
         release.binds_left -= 1

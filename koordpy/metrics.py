@@ -19,6 +19,12 @@ ATTEMPT_SECONDS = Histogram(
 ALGORITHM_SECONDS = Histogram(
     "scheduler_scheduling_algorithm_duration_seconds", "Time of the filters and scores for one job.", buckets=_FAST
 )
+STAGE_SECONDS = Histogram(
+    "scheduler_framework_extension_point_duration_seconds",
+    "Time of one stage for one job. Filters and scores are one pass over columns: see the algorithm's duration.",
+    ["extension_point", "profile"],
+    buckets=_FAST,
+)
 SLI_SECONDS = Histogram(
     "scheduler_pod_scheduling_sli_duration_seconds",
     "Time from a pod's first appearance in the queue to its bind.",

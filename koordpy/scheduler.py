@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
 import structlog
 
@@ -51,6 +52,8 @@ _FINISH_S = 5.0
 # kube-scheduler's figures.
 _FLUSH_EVERY_S = 30.0
 _FLUSH_OLDER_THAN_S = 300.0
+
+T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -182,7 +185,7 @@ class Scheduler:
             self.evictor.ended(ticket.key, "gone")
             return
         started = time.perf_counter()
-        refusal = self._prefilter(job, ticket)
+        refusal = self._timed("PreFilter", job, lambda: self._prefilter(job, ticket))
         answer = refusal or self._postfilter(job, self._plan(job))
         metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
         if isinstance(answer, Refusal):
@@ -227,7 +230,8 @@ class Scheduler:
         answer = self._ask_waiters(job, answer)
         if _is_whole(answer) or not self._may_preempt(job, answer):
             return answer
-        return _with_tail(answer, f"preemption: {self._preempt(job)}")
+        found = self._timed("PostFilter", job, lambda: self._preempt(job))
+        return _with_tail(answer, f"preemption: {found}")
 
     def _ask_waiters(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
         """Those of lower priority that merely wait for others let go, if that helps."""
@@ -419,6 +423,13 @@ class Scheduler:
     def _pods_of(self, ticket: Ticket) -> list[PodRecord]:
         job = self._jobs.job_of(ticket)
         return list(job.members) if job is not None else []
+
+    def _timed(self, stage: str, job: Job, run: Callable[[], T]) -> T:
+        started = time.perf_counter()
+        result = run()
+        scheduler = job.members[0].scheduler if job.members else ""
+        metrics.STAGE_SECONDS.labels(stage, scheduler).observe(time.perf_counter() - started)
+        return result
 
     def _measure(self, job: Job, answer: Plan | Refusal, seconds: float) -> None:
         fits = isinstance(answer, Plan) and answer.missing is None

@@ -41,7 +41,7 @@ def play(
         turn = number % len(schedulers)  # whoever is first meets a machine that has rested
         for workload in workloads:
             for scheduler in (*schedulers[turn:], *schedulers[:turn]):
-                if workload.per_second is not None and not scheduler.streams:
+                if number >= workload.most_rounds or (workload.per_second is not None and not scheduler.streams):
                     continue
                 seen = play_once(workload, scheduler)
                 runs[workload.name, scheduler.name].append(seen)

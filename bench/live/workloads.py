@@ -24,6 +24,7 @@ class Workload:
     pods: tuple[Json, ...] = field(repr=False)
     must_bind: int  # how many of the pods fit
     per_second: float | None = None
+    most_rounds: int = 100  # a long one is played less often than asked for
 
     @property
     def title(self) -> str:
@@ -42,15 +43,15 @@ def streaming(nodes: int = 1_000, pods: int = 1_000, per_second: float = 100) ->
     return Workload("streaming", _nodes(nodes), _pods(pods), must_bind=pods, per_second=per_second)
 
 
-def gangs(count: int = 250, size: int = 20, nodes: int = 1_000) -> Workload:
+def gangs(count: int = 500, size: int = 20, nodes: int = 1_000) -> Workload:
     """How fast gangs are started; a scheduler that knows no gangs takes their pods for single ones."""
     pods = tuple(
         _member(_pod(f"gang-{g:04d}-{m:03d}", f"gang-{g:04d}"), size) for g in range(count) for m in range(size)
     )
-    return Workload(f"gangs-{count}x{size}", _nodes(nodes), pods, must_bind=len(pods))
+    return Workload(f"gangs-{count}x{size}", _nodes(nodes), pods, must_bind=len(pods), most_rounds=1)
 
 
-WORKLOADS: dict[str, Callable[[], Workload]] = {"basic": basic, "streaming": streaming, "gangs-250x20": gangs}
+WORKLOADS: dict[str, Callable[[], Workload]] = {"basic": basic, "streaming": streaming, "gangs-500x20": gangs}
 
 
 def _member(pod: Json, size: int) -> Json:
