@@ -32,8 +32,9 @@ def _register() -> None:
     from koordpy.cli.demo import demo  # noqa: PLC0415
     from koordpy.cli.embedded import embedded  # noqa: PLC0415
     from koordpy.cli.run import run  # noqa: PLC0415
+    from koordpy.cli.topology import topology  # noqa: PLC0415
 
-    for command in (demo, run, controllers, crds, embedded):
+    for command in (demo, run, controllers, crds, embedded, topology):
         main.add_command(command)
 
 

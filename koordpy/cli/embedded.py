@@ -9,22 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from koordpy.cli.quantities import positive
+
 if TYPE_CHECKING:  # heavy, and --help must answer at once
     from koordpy.embedded.server import EmbeddedServer
 
 
 def _quantity(_: click.Context, option: click.Parameter, text: str) -> str:
-    """The text, if it is a Kubernetes quantity above zero."""
-    from koordpy.api.errors import MalformedValue  # noqa: PLC0415
-    from koordpy.api.quantity import nano_units  # noqa: PLC0415
-
-    try:
-        positive = nano_units(text) > 0
-    except MalformedValue as error:
-        raise click.BadParameter(f"{text!r} {error.problem}", param=option) from None
-    if not positive:
-        raise click.BadParameter(f"{text!r} is not above zero", param=option)
-    return text
+    return positive(text, option)
 
 
 @click.command()

@@ -1,0 +1,119 @@
+"""Reading a cluster once and counting the slots that its nodes offer to pods of one request.
+
+Counted twice, by the scheduler's own filters: on the nodes as if they were empty, and with the pods that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from koordpy.api.decode import Decoder
+from koordpy.api.errors import MalformedObject, MalformedValue
+from koordpy.api.meta import ObjectMeta
+from koordpy.api.node import Node
+from koordpy.api.pod import Container, Pod, PodSpec, Resources
+from koordpy.api.topology import GROUP, KIND, NAME, VERSION, ClusterNetworkTopology, Layer, chain
+from koordpy.cluster.arrays import Ints
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.resources import NOWHERE
+from koordpy.cluster.shapes import Shape
+from koordpy.controllers.outline import Branch, outline
+from koordpy.kube.client import Client
+from koordpy.kube.credentials import load_credentials
+from koordpy.kube.errors import ApiError, NotFound
+from koordpy.kube.listing import listed
+from koordpy.kube.reflector import Resource
+from koordpy.kube.transport import HttpTransport
+from koordpy.plan import batch
+from koordpy.plan.profiles import default_profile
+from koordpy.process import CannotStart
+
+_TOPOLOGIES = Resource(
+    f"/apis/{GROUP}/{VERSION}/clusternetworktopologies",
+    Decoder(KIND, ClusterNetworkTopology),
+    field_selector=f"metadata.name={NAME}",
+)
+_NODES = Resource("/api/v1/nodes", Decoder("Node", Node))
+_UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+_PODS = Resource("/api/v1/pods", Decoder("Pod", Pod), field_selector=_UNFINISHED)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found; arrays are over node rows, `[N]`."""
+
+    cluster: Cluster
+    tree: Branch
+    on_empty: Ints  # slots, were there no pods
+    free: Ints  # slots
+    remarks: tuple[str, ...]
+
+
+async def survey_of(request: dict[str, str], kubeconfig: str | None) -> Survey:
+    """Read the cluster; raises BadCredentials or CannotStart with one line for the user."""
+    credentials = await load_credentials(kubeconfig)
+    async with HttpTransport(credentials, connections=1) as transport:
+        try:
+            return await _read(Client(transport), request)
+        except ApiError as error:
+            raise CannotStart(f"the API server cannot be used: {error}") from error
+
+
+async def _read(client: Client, request: dict[str, str]) -> Survey:
+    cluster = Cluster()
+    skipped: list[MalformedObject] = []
+    cluster.topology.set_layers(await _layers(client, skipped))
+    async for node in listed(client, _NODES, skipped):
+        try:
+            cluster.upsert_node(node)
+        except MalformedValue as error:
+            skipped.append(MalformedObject("Node", node.metadata.name, str(error)))
+    shape = _shape(cluster, request)
+    on_empty = _slots(cluster, shape)
+    async for pod in listed(client, _PODS, skipped):
+        if not pod.is_finished:
+            cluster.upsert_pod(pod)
+    tree = outline(cluster.topology, cluster.nodes)
+    assert tree is not None, "the layers have been set"
+    remarks = (*_remarks(cluster, request, on_empty), *(f"left out: {error}" for error in skipped))
+    return Survey(cluster, tree, on_empty, _slots(cluster, shape), remarks)
+
+
+async def _layers(client: Client, skipped: list[MalformedObject]) -> tuple[Layer, ...]:
+    try:
+        found = [topology async for topology in listed(client, _TOPOLOGIES, skipped)]
+    except NotFound:
+        raise CannotStart(f"{KIND} is not installed: koordpy crds | kubectl apply -f -") from None
+    if not found:
+        raise CannotStart(str(skipped[0]) if skipped else f"there is no {KIND} named {NAME}; {_HOW}")
+    try:
+        return chain(found[0].spec)
+    except MalformedValue as error:
+        raise CannotStart(f"{KIND} {NAME}: {error}") from None
+
+
+def _shape(cluster: Cluster, request: dict[str, str]) -> Shape:
+    """Of a pod in namespace `default` that asks for this and says nothing else."""
+    container = Container(name="main", resources=Resources(requests=dict(request)))
+    cluster.nodes.fit_resources()
+    return cluster.shapes.shape_of(Pod(ObjectMeta("any", namespace="default"), PodSpec(containers=(container,))))
+
+
+def _slots(cluster: Cluster, shape: Shape) -> Ints:
+    offered = batch.slots(shape, cluster, default_profile("koord-scheduler"))
+    assert offered is not None, "only pods with constraints of their own have to be placed one by one"
+    return offered
+
+
+def _remarks(cluster: Cluster, request: dict[str, str], on_empty: Ints) -> Iterator[str]:
+    for name in request:
+        if cluster.resources.find(name) == NOWHERE:
+            yield f"no node has {name}"
+    nodes = len(cluster.nodes)
+    without = nodes - int((on_empty[cluster.nodes.live] > 0).sum())
+    if without:
+        yield f"{without} of {nodes} nodes are cordoned, tainted or too small for such a pod"
+
+
+_HOW = "examples/topology.yaml is one to start from"

@@ -1,0 +1,105 @@
+"""The slots of a cluster as a tree: plain lines in a pipe, colours and guides on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from koordpy.api.topology import CLUSTER_LAYER, NODE_LAYER
+from koordpy.cli.slots import Survey
+from koordpy.cluster.arrays import Ints
+from koordpy.controllers.outline import Branch
+from koordpy.plan.layout import natural
+from koordpy.process import CannotStart
+
+_HEADINGS = ("DOMAIN", "NODES", "FREE", "USED")
+_BAR = 10
+
+
+class Row(NamedTuple):
+    """One domain, or one node. `last` says of it and of each of its ancestors whether it is its parent's last."""
+
+    last: tuple[bool, ...]
+    label: str
+    nodes: int
+    free: int
+    used: int
+
+
+def rows_of(survey: Survey, depth: str | None) -> list[Row]:
+    """Down to a layer, or to the one above the nodes; raises CannotStart when there is no such layer."""
+    layers = [level.layer for level in survey.cluster.topology.levels]
+    wanted = layers[-2] if depth is None else depth
+    matching = [number for number, layer in enumerate(layers) if layer.lower() == wanted.lower()]
+    if not matching:
+        raise CannotStart(f"--depth {depth!r} is none of {', '.join(layers)}")
+    return list(_rows(survey, survey.tree, matching[0], ()))
+
+
+def _rows(survey: Survey, branch: Branch, more: int, last: tuple[bool, ...]) -> Iterator[Row]:
+    yield _row(survey, last, _label(branch), branch.rows)
+    if more and branch.below == NODE_LAYER:
+        names = survey.cluster.nodes.names
+        nodes = sorted(branch.rows.tolist(), key=lambda row: (natural(names[row]), names[row]))
+        for number, row in enumerate(nodes, 1):
+            here = np.array([row], dtype=np.int64)
+            yield _row(survey, (*last, number == len(nodes)), names[row], here)
+    elif more:
+        for number, child in enumerate(branch.children, 1):
+            yield from _rows(survey, child, more - 1, (*last, number == len(branch.children)))
+
+
+def _row(survey: Survey, last: tuple[bool, ...], label: str, rows: Ints) -> Row:
+    free = int(survey.free[rows].sum())
+    return Row(last, label, len(rows), free, int(survey.on_empty[rows].sum()) - free)
+
+
+def _label(branch: Branch) -> str:
+    if branch.layer == CLUSTER_LAYER:
+        return "cluster"
+    return f"{branch.layer}/{branch.name or '(no label)'}"
+
+
+def in_text(rows: list[Row], remarks: tuple[str, ...]) -> None:
+    """Aligned, without colours and guides."""
+    cells = [_HEADINGS, *(("  " * len(row.last) + row.label, *map(str, row[2:])) for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEADINGS))]
+    for first, *numbers in cells:
+        aligned = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))
+        click.echo("  ".join([first.ljust(widths[0]), *aligned]))
+    for remark in remarks:
+        click.echo(remark, err=True)
+
+
+def in_colour(rows: list[Row], remarks: tuple[str, ...]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(_HEADINGS[0], no_wrap=True)
+    for heading in (*_HEADINGS[1:], ""):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        free = Text(str(row.free), style="green" if row.free else "bright_black")
+        domain = Text.assemble((_guides(row.last), "bright_black"), row.label)
+        table.add_row(domain, str(row.nodes), free, str(row.used), _bar(row))
+    console = Console(highlight=False)
+    console.print(table)
+    for remark in remarks:
+        console.print(remark, style="yellow", markup=False, soft_wrap=True)
+
+
+def _guides(last: tuple[bool, ...]) -> str:
+    if not last:
+        return ""
+    return "".join("   " if ended else "│  " for ended in last[:-1]) + ("└─ " if last[-1] else "├─ ")
+
+
+def _bar(row: Row) -> Text:
+    """Full cells are used slots."""
+    slots = row.free + row.used
+    full = -(-row.used * _BAR // slots) if slots else 0
+    return Text.assemble(("█" * full, "cyan"), ("░" * (_BAR - full if slots else 0), "bright_black"))

@@ -1,0 +1,27 @@
+"""A resource listed once, for commands that look and leave; whoever stays uses a reflector."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from koordpy.api.errors import MalformedObject
+from koordpy.kube.client import Client
+from koordpy.kube.reflector import Resource, T
+
+_PAGE = 500
+
+
+async def listed(client: Client, resource: Resource[T], skipped: list[MalformedObject]) -> AsyncIterator[T]:
+    """Every object of the resource; those that cannot be read are added to `skipped`."""
+    token = ""
+    while True:
+        query = resource.query() | {"limit": _PAGE} | ({"continue": token} if token else {})
+        page = await client.page(resource.path, **query)
+        for raw in page.items:
+            try:
+                yield resource.decode(raw)
+            except MalformedObject as error:
+                skipped.append(error)
+        token = page.metadata.continue_
+        if not token:
+            return
