@@ -10,6 +10,7 @@ import yaml
 from koordpy.api.podgroup import SIGS_GROUP, X_GROUP
 from koordpy.config import Settings
 from koordpy.configfile import read_settings
+from koordpy.crds import definitions
 from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import started
 from tests.controllers.world import definition as podgroup_definition
@@ -25,7 +26,9 @@ PLACES = {  # kind -> where its objects are created
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings",
     "Deployment": "/apis/apps/v1/namespaces/kube-system/deployments",
     "Pod": "/api/v1/namespaces/default/pods",
+    "ClusterNetworkTopology": "/apis/scheduling.koordinator.sh/v1alpha1/clusternetworktopologies",
 }
+TOPOLOGIES = PLACES["ClusterNetworkTopology"].removeprefix("/")
 PATIENCE_S = 20
 
 
@@ -96,7 +99,7 @@ async def has_phase(admin: Client, api_group: str, name: str, phase: str) -> boo
 
 
 async def is_served(admin: Client, resource: str) -> bool:
-    return (await admin.list(resource)).status == 200
+    return (await admin.list(resource, namespace="")).status == 200
 
 
 @pytest.mark.real
@@ -125,6 +128,41 @@ async def test_the_roles_allow_everything_that_gangs_and_their_status_need(guard
     for lease in ("koord-scheduler", "koordpy-controllers"):
         spec = (await admin.get("leases", lease, namespace="kube-system")).ok()["spec"]
         assert not spec.get("holderIdentity")
+
+
+async def condition_of_the_topology(admin: Client) -> str:
+    found = (await admin.get(TOPOLOGIES, "default", namespace="")).ok()
+    return next((c["status"] for c in found.get("status", {}).get("conditions", []) if c["type"] == "Ready"), "")
+
+
+async def has_warnings(admin: Client) -> bool:
+    events = (await admin.list("events")).ok()["items"]
+    return any(e["reason"] == "InvalidSpec" and e["regarding"]["kind"] == "ClusterNetworkTopology" for e in events)
+
+
+@pytest.mark.real
+async def test_the_roles_allow_everything_that_the_topology_and_its_status_need(guarded, admin, tmp_path):
+    await apply(admin, "rbac.yaml")
+    (definition,) = [each for each in definitions() if each["metadata"]["name"].startswith("clusternetwork")]
+    (await admin.create("customresourcedefinitions", definition)).ok()
+    await until(lambda: is_served(admin, TOPOLOGIES))
+    await apply(admin, "topology.yaml")
+    kubeconfig = guarded.kubeconfig(tmp_path / "kubeconfig", token=await token_of_koordpy(admin))
+    quiet = ("--bind-address", "127.0.0.1", "--port", "0")
+    with started("run", "--with-controllers", "--kubeconfig", kubeconfig, *quiet) as scheduler:
+        await until(lambda: holds(condition_of_the_topology(admin), "True"))
+        broken = {"spec": {"networkTopologySpec": []}}
+        (await admin.patch(TOPOLOGIES, "default", broken, namespace="")).ok()
+        await until(lambda: holds(condition_of_the_topology(admin), "False"))
+        await until(lambda: has_warnings(admin))
+        scheduler.terminate()
+        _, log = scheduler.communicate(timeout=PATIENCE_S)
+    assert scheduler.returncode == 0
+    assert "orbidden" not in log
+
+
+async def holds(found: Awaitable[str], wanted: str) -> bool:
+    return await found == wanted
 
 
 @pytest.mark.real

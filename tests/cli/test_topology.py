@@ -11,14 +11,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 
 from koordpy.crds import definitions
 from koordpy.embedded.server import EmbeddedServer
-from tests.builders import Json, pod_json
+from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import koordpy
 from tests.controllers.topologies import BROKEN, GOOD, TOPOLOGIES, node, topology
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PODS = "/api/v1/namespaces/default/pods"
 NODES = (
     node("n1", "s1", "b1", cpu=8),
@@ -161,6 +163,33 @@ def on_a_terminal(kubeconfig: Path) -> str:
     os.close(slave)
     with os.fdopen(master, "rb", buffering=0) as screen:
         return screen.read(65536).decode()
+
+
+# --- the example ---
+
+NVIDIA, FABRIC, ACCELERATOR = "network.topology.nvidia.com/", "fabric.topograph.run/", "accelerator.topograph.run/"
+RELEASES = {  # of topograph, with the labels of a node from the core to the accelerator
+    "0.1": [NVIDIA + "datacenter", NVIDIA + "spine", NVIDIA + "block", NVIDIA + "accelerator"],
+    "0.5": [NVIDIA + "core", NVIDIA + "spine", NVIDIA + "leaf", NVIDIA + "accelerator"],
+    "0.5, with the GPU Operator": [NVIDIA + "core", NVIDIA + "spine", NVIDIA + "leaf", "nvidia.com/gpu.clique"],
+    "1.0": [FABRIC + "tier-2", FABRIC + "tier-1", FABRIC + "tier-0", ACCELERATOR + "domain"],
+}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_the_example_reads_the_labels_of_every_release_of_topograph(release, tmp_path):
+    labels = dict(zip(RELEASES[release], ("c1", "s1", "l1", "nvl1"), strict=True))
+    example = yaml.safe_load((EXAMPLES / "topology.yaml").read_text())
+    async with cluster(tmp_path, node_json("n1", labels=labels), layers=spec_of(example)) as kubeconfig:
+        lines = await printed(kubeconfig)
+    core = "(no label)" if release == "0.1" else "c1"  # its datacenters are none of ours
+    layers = (f"CoreLayer/{core}", "SpineLayer/s1", "LeafLayer/l1", "AcceleratorLayer/nvl1")
+    assert [line.rsplit(" ", 3)[0].strip() for line in lines[2:]] == list(layers)
+
+
+def spec_of(example: Json) -> list[Json]:
+    assert example["metadata"]["name"] == "default"
+    return example["spec"]["networkTopologySpec"]
 
 
 # --- mistakes ---
