@@ -87,7 +87,12 @@ class Reporter:
         """All binds of a release are through."""
         gang.told = ""
         if gang.pod_group is not None:
-            self.gang_event(gang, "Normal", "Scheduled", f"gang {gang.id}: {pods} members bound to {nodes} nodes")
+            self.gang_event(
+                gang,
+                "Normal",
+                "Scheduled",
+                f"gang {gang.id}: {_count(pods, 'member')} bound to {_count(nodes, 'node')}",
+            )
 
     def placed(self, gang: Gang, rating: Rating) -> None:
         """How close together its members are: on the PodGroup, as an annotation and an event."""
@@ -212,6 +217,10 @@ class Reporter:
     def _lost(self, what: str, about: str, error: ApiError) -> None:
         metrics.WRITES.labels(what, "failed").inc()
         log.warning("report_failed", what=what, about=about, problem=str(error))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def ref(pod: PodRecord) -> PodRef:

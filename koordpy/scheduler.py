@@ -240,7 +240,7 @@ class Scheduler:
             return answer
         leaving = who_must_let_go(waiters, answer, self._cluster, lambda: self._plan(job))
         for waiter in leaving:
-            log.info("let_go", gang=waiter.key, members=len(waiter.members), for_job=job.key)
+            log.info("let_go", gang=waiter.key, members=len(waiter.members), for_job=job.name)
             self._let_go(waiter.key)
         return self._plan(job) if leaving else answer
 

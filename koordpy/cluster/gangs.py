@@ -11,7 +11,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 
-from koordpy.api.gangs import SAYS_NOTHING, Wishes
+from koordpy.api.gangs import SAYS_NOTHING, Wishes, wishes_of
 from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
 from koordpy.api.times import seconds_of_instant
 from koordpy.cluster.gangspec import GangDefaults, GangSpec, resolve
@@ -292,10 +292,13 @@ class GangTable:
         if pod_group is None and gang_id not in self._gangs:
             return
         gang = self._open(gang_id)
+        before = gang.pod_groups.get(api_group)
         if pod_group is None:
             gang.pod_groups.pop(api_group, None)
         else:
             gang.pod_groups[api_group] = pod_group
+            if before is not None and _says_the_same(before, pod_group):
+                return  # its status, most likely: that we keep ourselves, and it is no news
             if pod_group.metadata.creation_timestamp:
                 gang.created = min(gang.created, seconds_of_instant(pod_group.metadata.creation_timestamp))
         self._resolve(gang)
@@ -432,6 +435,12 @@ class GangTable:
             gang.spec = GangSpec()
             self._resolve(gang)
             del self._gangs[gang.id]
+
+
+def _says_the_same(one: PodGroup, other: PodGroup) -> bool:
+    if one.metadata.uid != other.metadata.uid or one.spec != other.spec:
+        return False
+    return wishes_of(one.metadata) == wishes_of(other.metadata)
 
 
 def _reachable(start: str, edges: dict[str, GangGroup] | defaultdict[str, set[str]]) -> set[str]:

@@ -1,0 +1,35 @@
+"""What is news about a PodGroup, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from koordpy.api.podgroup import SIGS_GROUP, PodGroup
+from koordpy.cluster.gangs import GangTable
+from tests.builders import typed
+
+
+def pod_group(minimum: int = 2, uid: str = "u1", phase: str = "", **annotations: str) -> PodGroup:
+    meta = {"name": "a", "namespace": "default", "uid": uid, "annotations": annotations}
+    return typed({"metadata": meta, "spec": {"minMember": minimum}, "status": {"phase": phase}}, PodGroup)
+
+
+def told(first: PodGroup, second: PodGroup) -> bool:
+    gangs = GangTable()
+    gangs.set_pod_group(SIGS_GROUP, "default/a", first)
+    gangs.news.clear()
+    gangs.set_pod_group(SIGS_GROUP, "default/a", second)
+    return bool(gangs.news)
+
+
+@pytest.mark.parametrize("other", [pod_group(phase="Running"), pod_group(**{"koordpy.io/placement": "{}"})])
+def test_what_we_write_ourselves_is_no_news(other: PodGroup):
+    assert not told(pod_group(), other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [pod_group(minimum=1), pod_group(uid="u2"), pod_group(**{"gang.scheduling.koordinator.sh/mode": "NonStrict"})],
+)
+def test_what_changes_the_gang_is_news(other: PodGroup):
+    assert told(pod_group(), other)
