@@ -78,13 +78,17 @@ class Jobs:
         self._cluster.gangs.news.clear()
 
     def finish_half_bound(self) -> None:
-        """Whoever led before us died while binding a gang: its other members go before everything else."""
-        for gang in self._cluster.gangs:
-            gang.recovering = gang.is_half_bound
+        """Whoever led before us died while binding a group: what it lacks goes before everything else."""
+        gangs = self._cluster.gangs
+        for gang in gangs:
+            group = gangs.group_of(gang.id)
+            gang.recovering = gangs.has_started(group) and not gang.is_bound
             if gang.recovering:
-                self._queue.hurry(key_of(self._cluster.gangs.group_of(gang.id)))
-                for uid in gang.pending:
-                    self._queue.hurry(uid)
+                self._queue.hurry(key_of(group))
+                lacking = gang.minimum - len(gang.bound) - len(gang.succeeded)
+                oldest = sorted(gang.pending.values(), key=lambda member: (member.created, member.name))
+                for member in oldest[:lacking]:
+                    self._queue.hurry(member.uid)
 
     def give_back(self, record: PodRecord, ticket: Ticket) -> None:
         """A pod was not bound after all: it is tried again after a back-off, with its gang if that still waits."""

@@ -89,10 +89,6 @@ class Gang:
         return max(self._priorities, default=0)
 
     @property
-    def is_half_bound(self) -> bool:
-        return bool(self.bound) and not self.is_bound
-
-    @property
     def is_bound(self) -> bool:
         """As many as it needs are running, or have finished well."""
         return len(self.bound) + len(self.succeeded) >= self.minimum
