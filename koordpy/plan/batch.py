@@ -43,7 +43,7 @@ def _slots(shape: Shape, cluster: Cluster, profile: Profile) -> Ints | None:
         passed = each.passes(shape, cluster)
         if passed is None:
             continue
-        if _is_steady(each, shape, cluster):
+        if is_steady(each, shape, cluster):
             offered = np.where(passed, offered, 0)
         elif (count := getattr(each, "slots", None)) is not None:
             offered = np.minimum(offered, count(shape, cluster))
@@ -54,7 +54,7 @@ def _slots(shape: Shape, cluster: Cluster, profile: Profile) -> Ints | None:
 
 def can_fill(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
     """Every score says how it behaves."""
-    return all(hasattr(score, "score_with") or _is_steady(score, shape, cluster) for score, _ in profile.scores)
+    return all(hasattr(score, "score_with") or is_steady(score, shape, cluster) for score, _ in profile.scores)
 
 
 def fill(shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Profile) -> list[int]:
@@ -150,6 +150,7 @@ class _Filling:
         return any(left and was != now for left, was, now in zip(self._left, before, self._base, strict=True))
 
 
-def _is_steady(plugin: Any, shape: Shape, cluster: Cluster) -> bool:
+def is_steady(plugin: Any, shape: Shape, cluster: Cluster) -> bool:
+    """Its answers are not moved by pods of the shape."""
     steady = getattr(plugin, "steady", None)
     return steady is not None and bool(steady(shape, cluster))

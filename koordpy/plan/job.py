@@ -44,3 +44,8 @@ class Job:
     @property
     def priority(self) -> int:
         return max((member.priority for member in self.members), default=0)
+
+    @property
+    def lowest_priority(self) -> int:
+        """Whoever has to leave for it must have a lower one than any of its members."""
+        return min((member.priority for member in self.members), default=0)

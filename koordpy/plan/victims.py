@@ -8,7 +8,8 @@ below its minimum is not hurt more by losing further members, so these come befo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from koordpy.api.keys import DISRUPTION_MODE
@@ -18,6 +19,7 @@ from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 
 _LOWEST = -(2**31)  # kube-scheduler's offset: with it, two victims always weigh more than one
+_NOT_YET = float("inf")  # who has not begun is the youngest of all
 
 
 class Cost(NamedTuple):
@@ -32,13 +34,23 @@ class Cost(NamedTuple):
     earliest: float = 0.0  # start of the longest running victim of the highest priority, negated: the latest is best
 
 
+class _Loss(NamedTuple):
+    """What losing a pod means."""
+
+    job: str
+    whole: tuple[str, str]  # what is broken as one: a gang, or a job that is none
+    surplus: int  # how many may be lost before it is broken; negative: it is broken already, and not by us
+    budgets: list[Budget]
+
+
 class Ledger:
     """A set of victims and what it costs."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._covering: dict[str, list[Budget]] = {}
+        self._losses: dict[str, _Loss] = {}  # by UID
         self._taken: Counter[str] = Counter()  # by job
+        self._lost: Counter[tuple[str, str]] = Counter()  # by what is broken as one
         self._against: Counter[str] = Counter()  # by budget
         self._victims: dict[str, PodRecord] = {}
 
@@ -48,114 +60,114 @@ class Ledger:
         for victim in victims:
             if victim.uid not in self._victims:
                 self._victims[victim.uid] = victim
-                self._taken[victim.job] += 1
-                for budget in self.budgets(victim):
-                    self._against[budget.key] += 1
+                self._count(victim, 1)
 
     def remove(self, victims: Iterable[PodRecord]) -> None:
         for victim in victims:
             if self._victims.pop(victim.uid, None) is not None:
-                self._taken[victim.job] -= 1
-                for budget in self.budgets(victim):
-                    self._against[budget.key] -= 1
+                self._count(victim, -1)
+
+    @contextmanager
+    def without(self, victims: Collection[PodRecord]) -> Iterator[None]:
+        """As if these were not in the set."""
+        self.remove(victims)
+        yield
+        self.add(victims)
 
     @property
     def victims(self) -> list[PodRecord]:
         return list(self._victims.values())
 
-    def is_touched(self, job: str) -> bool:
-        return self._taken[job] > 0
-
     # --- what it costs ---
 
     def cost(self) -> Cost:
         """Of the whole set."""
-        victims = self._victims.values()
-        if not victims:
-            return Cost()
-        jobs = {victim.job: victim for victim in victims}
-        highest = max(victim.priority for victim in victims)
-        return Cost(
-            violations=self._violations(),
-            highest=highest,
-            broken=sum(self.breaks(victim, self._taken[job]) for job, victim in jobs.items()),
-            touched=len(jobs),
-            priorities=sum(victim.priority - _LOWEST for victim in victims),
-            victims=len(victims),
-            earliest=-min(victim.started for victim in victims if victim.priority == highest),
-        )
+        return Ledger(self._cluster).marginal(sorted(self._victims.values(), key=importance))
 
     def marginal(self, more: list[PodRecord]) -> Cost:
         """What further victims would cost, beside those that are in the set already."""
         if not more:
             return Cost()
-        per_job = Counter(victim.job for victim in more)
-        some = {victim.job: victim for victim in more}
         highest = max(victim.priority for victim in more)
         return Cost(
-            violations=sum(map(self.violates, more)),
+            violations=len(self.violators(more)),
             highest=highest,
-            broken=sum(
-                self.breaks(victim, self._taken[job] + per_job[job])
-                and not (self._taken[job] and self.breaks(victim, self._taken[job]))
-                for job, victim in some.items()
-            ),
-            touched=sum(not self._taken[job] for job in some),
+            broken=self._broken_anew(more),
+            touched=len({job for victim in more if not self._taken[job := self._loss(victim).job]}),
             priorities=sum(victim.priority - _LOWEST for victim in more),
             victims=len(more),
-            earliest=-min(victim.started for victim in more if victim.priority == highest),
+            earliest=-min(_begun(victim) for victim in more if victim.priority == highest),
         )
 
-    def breaks(self, victim: PodRecord, taken: int) -> bool:
-        """Whether losing so many members breaks the job of a victim."""
-        gang = self._cluster.gangs.get(victim.gang) if victim.gang and victim.job == victim.gang else None
-        if gang is None:
-            return True
-        surplus = len(gang.bound) + len(gang.succeeded) - gang.minimum
-        return 0 <= surplus < taken
+    def standing(self, victim: PodRecord) -> tuple[bool, bool]:
+        """Whether the victim's job is touched and broken so far: when that changes, others of it become cheaper."""
+        loss = self._loss(victim)
+        return self._taken[loss.job] > 0, 0 <= loss.surplus < self._lost[loss.whole]
 
     def worth(self, victim: PodRecord) -> tuple[bool, int, bool, bool, float, str]:
         """How much a possible victim is worth sparing, beside what is lost already; the highest first."""
-        taken = self._taken[victim.job]
-        breaks_anew = self.breaks(victim, taken + 1) and not (taken and self.breaks(victim, taken))
-        return (
-            self.violates(victim),
-            victim.priority,
-            breaks_anew,
-            not taken,
-            -victim.started,
-            victim.key,
-        )
+        loss = self._loss(victim)
+        breaks = loss.surplus == self._lost[loss.whole]
+        violates = any(self._against[budget.key] >= budget.allowed for budget in loss.budgets)
+        return violates, victim.priority, breaks, not self._taken[loss.job], -_begun(victim), victim.key
 
-    def violates(self, victim: PodRecord) -> bool:
-        """Whether evicting this one too would violate a budget."""
-        return any(self._against[budget.key] >= budget.allowed for budget in self.budgets(victim))
-
-    def budgets(self, victim: PodRecord) -> list[Budget]:
-        if not len(self._cluster.budgets):
-            return []
-        found = self._covering.get(victim.uid)
-        if found is None:
-            found = self._covering[victim.uid] = self._cluster.budgets.covering(victim)
+    def violators(self, victims: Iterable[PodRecord]) -> set[str]:
+        """UIDs of those that their budgets have no room for, if they go in this order."""
+        used: Counter[str] = Counter()
+        found: set[str] = set()
+        for victim in victims if len(self._cluster.budgets) else ():
+            for budget in self._loss(victim).budgets:
+                used[budget.key] += 1
+                if self._against[budget.key] + used[budget.key] > budget.allowed:
+                    found.add(victim.uid)
         return found
 
-    def _violations(self) -> int:
-        """Victims that no budget has room for; each budget serves the most important ones first."""
-        served: Counter[str] = Counter()
-        count = 0
-        for victim in sorted(self._victims.values(), key=lambda each: (-each.priority, each.started, each.key)):
-            violated = False
-            for budget in self.budgets(victim):
-                served[budget.key] += 1
-                violated |= served[budget.key] > budget.allowed
-            count += violated
-        return count
+    # --- bookkeeping ---
+
+    def _count(self, victim: PodRecord, times: int) -> None:
+        loss = self._loss(victim)
+        self._taken[loss.job] += times
+        self._lost[loss.whole] += times
+        for budget in loss.budgets:
+            self._against[budget.key] += times
+
+    def _broken_anew(self, more: list[PodRecord]) -> int:
+        losses: dict[tuple[str, str], tuple[int, int]] = {}
+        for victim in more:
+            loss = self._loss(victim)
+            losses[loss.whole] = loss.surplus, losses.get(loss.whole, (0, 0))[1] + 1
+        return sum(self._lost[whole] <= surplus < self._lost[whole] + lost for whole, (surplus, lost) in losses.items())
+
+    def _loss(self, victim: PodRecord) -> _Loss:
+        known = self._losses.get(victim.uid)
+        if known is None:
+            gang = gang_of(victim, self._cluster)
+            whole = ("gang", gang.id) if gang is not None else ("job", victim.job)
+            surplus = len(gang.bound) + len(gang.succeeded) - gang.minimum if gang is not None else 0
+            budgets = self._cluster.budgets.covering(victim)
+            known = self._losses[victim.uid] = _Loss(victim.job, whole, surplus, budgets)
+        return known
+
+
+def importance(victim: PodRecord) -> tuple[int, float, str]:
+    """A sort key: the most important first, as kube-scheduler has it."""
+    return -victim.priority, _begun(victim), victim.key
+
+
+def gang_of(victim: PodRecord, cluster: Cluster) -> Gang | None:
+    """Its gang, if that has a minimum and the pod counts there: pods of other schedulers do not."""
+    gang = cluster.gangs.get(victim.gang) if victim.gang else None
+    return gang if gang is not None and gang.initialised and victim.uid in gang.bound else None
 
 
 def whole_gang(victim: PodRecord, cluster: Cluster) -> Gang | None:
     """The gang that a victim takes along, if its PodGroup asks for that."""
-    gang = cluster.gangs.get(victim.gang) if victim.gang else None
+    gang = gang_of(victim, cluster)
     pod_group = gang.pod_group if gang is not None else None
     if pod_group is None or pod_group.metadata.annotations.get(DISRUPTION_MODE) != "All":
         return None
     return gang
+
+
+def _begun(victim: PodRecord) -> float:
+    return victim.started or _NOT_YET

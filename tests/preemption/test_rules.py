@@ -1,0 +1,467 @@
+"""Section 7 of the contract, rule by rule, on small pictures: who leaves for whom, and who never does."""
+
+from __future__ import annotations
+
+from koordpy.plan.preemption import Preemption
+from tests.plan.constraints import HOSTNAME, ZONE, affinity, host_port, pod_term, selector, taint
+from tests.preemption.stage import HIGH, JOB_KEY, Stage
+
+APART_FROM_WEB = affinity(apart=[pod_term(HOSTNAME, selector(app="web"))])
+
+
+def stage(*nodes: str, cpu: int = 4, **given: object) -> Stage:
+    made = Stage()
+    for name in nodes:
+        made.node(name, cpu=cpu, **given)
+    return made
+
+
+# --- one pod, as in kube-scheduler ---
+
+
+def test_the_node_with_the_lowest_highest_victim_is_chosen() -> None:
+    here = stage("n1", "n2")
+    here.runs("a", "n1", cpu=4, priority=2)
+    here.runs("b", "n2", cpu=2, priority=1)
+    here.runs("c", "n2", cpu=2, priority=1)
+    here.wants("p", cpu=4)
+    assert here.victims() == ["b", "c"]
+
+
+def test_of_two_that_would_do_the_less_important_leaves() -> None:
+    here = stage("n1")
+    here.runs("a", "n1", cpu=2, priority=1)
+    here.runs("b", "n1", cpu=2, priority=2)
+    here.wants("p", cpu=2)
+    assert here.victims() == ["a"]
+
+
+def test_of_equals_the_one_that_started_last_leaves() -> None:
+    here = stage("n1")
+    here.runs("old", "n1", cpu=2, started=1)
+    here.runs("young", "n1", cpu=2, started=30)
+    here.wants("p", cpu=2)
+    assert here.victims() == ["young"]
+
+
+def test_a_pod_that_has_not_started_yet_is_the_youngest() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.runs("young", "n1", started=59)
+    here.runs("not-yet", "n2")
+    here.wants("p")
+    assert here.victims() == ["not-yet"]
+
+
+def test_equal_priority_is_never_evicted() -> None:
+    here = stage("n1", cpu=1)
+    here.runs("a", "n1", priority=HIGH)
+    here.wants("p")
+    assert here.refusal() == "0/1 nodes are available: 1 No preemption victims found for incoming pod."
+
+
+def test_who_must_not_preempt_does_not() -> None:
+    here = stage("n1", cpu=1)
+    here.runs("a", "n1")
+    here.wants("p", never=True)
+    assert here.refusal() == "not eligible due to preemptionPolicy=Never."
+
+
+def test_nodes_that_no_eviction_could_open_are_told_apart_from_those_without_victims() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.node("small", cpu=1, taints=[taint("k")])
+    here.node("other", cpu=1)
+    for name in ("n1", "n2"):
+        here.runs(f"on-{name}", name, priority=HIGH)
+    here.runs("on-small", "small")
+    here.runs("on-other", "other")
+    here.wants("p", cpu=2)
+    assert here.refusal() == "0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+
+
+def test_a_pod_that_would_not_fit_even_so_says_what_would_be_short() -> None:
+    here = stage("n1")
+    here.runs("a", "n1", cpu=2, priority=HIGH)
+    here.runs("b", "n1", cpu=2)
+    here.wants("p", cpu=4)
+    assert here.refusal() == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_a_terminating_pod_is_not_a_victim_again() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.runs("leaving", "n1", terminating=True)
+    here.runs("staying", "n2", priority=1)
+    here.wants("p")
+    assert here.victims() == ["staying"]
+
+
+def test_nobody_more_is_evicted_while_victims_leave_the_promised_node() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.runs("leaving", "n1", leaves_for="default/p")
+    here.runs("other", "n2")
+    here.wants("p", promised="n1")
+    assert here.refusal() == "not eligible due to a terminating pod on the nominated node."
+
+
+def test_a_promised_node_that_is_of_no_use_any_more_holds_nobody_up() -> None:
+    here = stage("n2", cpu=1)
+    here.node("n1", cpu=1, cordoned=True)
+    here.runs("leaving", "n1", leaves_for="default/p")
+    here.runs("other", "n2")
+    here.wants("p", promised="n1")
+    assert here.victims() == ["other"]
+
+
+def test_victims_that_leave_for_a_job_without_promises_are_waited_for_and_the_promises_made_good() -> None:
+    """A crash came between the evictions and the nominations."""
+    here = stage("n1", "n2", cpu=1)
+    here.runs("leaving", "n1", leaves_for="default/p")
+    here.runs("other", "n2")
+    here.wants("p")
+    found = here.asked()
+    assert isinstance(found, Preemption)
+    assert not found.victims
+    assert [each.node for each in found.nominations] == ["n1"]
+
+
+def test_an_eviction_that_was_cut_short_is_completed() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.runs("leaving", "n1", leaves_for="default/x")
+    here.runs("other", "n2")
+    here.wants_gang("x", "x1", "x2")
+    assert here.victims() == ["other"]
+
+
+def test_a_pod_with_the_port_that_is_wanted_leaves() -> None:
+    here = stage("n1")
+    here.runs("a", "n1", cpu=1, priority=5)
+    here.runs("web", "n1", cpu=1, priority=7, host_ports=[host_port(80)])
+    here.wants("p", cpu=1, host_ports=[host_port(80)])
+    assert here.victims() == ["web"]
+
+
+def test_a_pod_that_does_not_tolerate_others_beside_it_leaves() -> None:
+    here = stage("n1")
+    here.runs("loner", "n1", cpu=1, affinity=APART_FROM_WEB)
+    here.runs("other", "n1", cpu=1)
+    here.wants("p", cpu=1, labels={"app": "web"})
+    assert here.victims() == ["loner"]
+
+
+def test_a_companion_on_another_node_of_the_zone_need_not_be_off_for_the_search() -> None:
+    here = stage("n1", "n2", cpu=2, labels={ZONE: "a"})
+    here.runs("friend", "n1", cpu=2, labels={"app": "web"})
+    here.runs("other", "n2", cpu=2)
+    here.wants("p", cpu=2, affinity=affinity(near=[pod_term(ZONE, selector(app="web"))]))
+    assert here.victims() == ["other"]
+
+
+# --- room that was promised to others ---
+
+
+def test_room_promised_to_a_pod_of_higher_priority_is_not_counted_on() -> None:
+    here = stage("n1")
+    here.runs("a", "n1", cpu=2)
+    here.runs("b", "n1", cpu=2)
+    here.waits("first", "n1", cpu=2, priority=HIGH + 1)
+    here.wants("p", cpu=2)
+    assert here.victims() == ["a", "b"]
+
+
+def test_room_promised_to_a_pod_of_lower_priority_may_be_taken() -> None:
+    here = stage("n1")
+    here.runs("a", "n1", cpu=2, started=1)
+    here.runs("b", "n1", cpu=2, started=2)
+    here.waits("later", "n1", cpu=2, priority=HIGH - 1)
+    here.wants("p", cpu=2)
+    assert here.victims() == ["b"]
+
+
+# --- protection ---
+
+
+def test_labels_protect_a_pod() -> None:
+    for key, value in (("scheduling", "true"), ("quota.scheduling", "false")):
+        name = "disable-preemptible" if key == "scheduling" else "preemptible"
+        here = stage("n1", "n2", cpu=1)
+        here.runs("protected", "n1", labels={f"{key}.koordinator.sh/{name}": value})
+        here.runs("other", "n2", priority=5)
+        here.wants("p")
+        assert here.victims() == ["other"]
+
+
+def test_a_protected_namespace_protects_its_pods() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.protected_namespaces = frozenset({"system"})
+    here.runs("protected", "n1", namespace="system")
+    here.runs("other", "n2", priority=5)
+    here.wants("p")
+    assert here.victims() == ["other"]
+
+
+def test_pods_of_other_schedulers_are_victims_like_all_others() -> None:
+    here = stage("n1", cpu=1)
+    here.runs("a", "n1", scheduler="default-scheduler")
+    here.wants("p")
+    assert here.victims() == ["a"]
+
+
+# --- budgets ---
+
+
+def test_a_budget_is_spared_even_for_a_victim_of_higher_priority() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.runs("guarded", "n1", labels={"app": "db"})
+    here.runs("other", "n2", priority=5)
+    here.budget("db", 0, app="db")
+    here.wants("p")
+    assert here.victims() == ["other"]
+
+
+def test_a_budget_is_violated_where_nothing_else_helps() -> None:
+    here = stage("n1", cpu=1)
+    here.runs("guarded", "n1", labels={"app": "db"})
+    here.budget("db", 0, app="db")
+    here.wants("p")
+    assert here.victims() == ["guarded"]
+
+
+def test_a_budget_counts_all_victims_and_not_each_by_itself() -> None:
+    """One of the two may go; so both together cost a violation, and the dearer node none."""
+    here = stage("n1", "n2", cpu=2)
+    here.runs("db-1", "n1", labels={"app": "db"})
+    here.runs("db-2", "n1", labels={"app": "db"})
+    here.runs("other", "n2", cpu=2, priority=5)
+    here.budget("db", 1, app="db")
+    here.wants("p", cpu=2)
+    assert here.victims() == ["other"]
+
+
+def test_a_budget_is_used_up_over_all_nodes() -> None:
+    here = stage("n1", "n2", "n3", cpu=1)
+    here.runs("db-1", "n1", labels={"app": "db"})
+    here.runs("db-2", "n2", labels={"app": "db"})
+    here.runs("other", "n3", priority=5)
+    here.budget("db", 1, app="db")
+    here.wants_gang("x", "x1", "x2")
+    assert len(here.victims()) == 2
+    assert "other" in here.victims()
+
+
+def test_a_budget_with_an_empty_selector_guards_nobody() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.runs("a", "n1", labels={"app": "db"})
+    here.runs("b", "n2", priority=5)
+    here.budget("all", 0)
+    here.wants("p")
+    assert here.victims() == ["a"]
+
+
+def test_within_a_node_the_guarded_one_stays() -> None:
+    here = stage("n1", cpu=2)
+    here.runs("guarded", "n1", labels={"app": "db"}, priority=1)
+    here.runs("other", "n1", priority=5)
+    here.budget("db", 0, app="db")
+    here.wants("p")
+    assert here.victims() == ["other"]
+
+
+# --- jobs ---
+
+
+def test_members_beyond_the_minimum_go_first() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.node("n3", cpu=2)
+    here.gang("g", 2)
+    here.runs("g1", "n1", gang="g", started=1)
+    here.runs("g2", "n3", gang="g", started=1)
+    here.runs("g3", "n3", gang="g", started=1)
+    here.runs("single", "n2", started=50)
+    here.wants("p")
+    assert here.victims()[0].startswith("g")
+
+
+def test_a_gang_is_broken_once() -> None:
+    """With one member gone it has too few; the others of it come before the first of another gang."""
+    here = stage("n1", "n2", "n3", "n4", cpu=1)
+    for gang in ("g", "h"):
+        here.gang(gang, 2)
+    here.runs("g1", "n1", gang="g", started=10)
+    here.runs("h1", "n2", gang="h", started=20)
+    here.runs("g2", "n3", gang="g", started=30)
+    here.runs("h2", "n4", gang="h", started=40)
+    here.wants_gang("x", "x1", "x2")
+    assert here.victims() in (["g1", "g2"], ["h1", "h2"])
+
+
+def test_a_gang_whose_surplus_is_used_up_is_no_cheaper_than_another() -> None:
+    here = stage("n1", "n2", "n3", "n4", cpu=1)
+    here.gang("g", 1)
+    here.gang("h", 1)
+    for number, gang in enumerate("gghh", start=1):
+        here.runs(f"{gang}{number}", f"n{number}", gang=gang, started=10)
+    here.wants_gang("x", "x1", "x2")
+    assert [name[0] for name in here.victims()] == ["g", "h"]
+
+
+def test_a_gang_that_is_broken_already_costs_less_than_a_whole_one() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.gang("half", 2)
+    here.gang("whole", 1)
+    here.runs("w", "n1", gang="whole", started=50)
+    here.runs("h", "n2", gang="half", started=1)
+    here.wants("p")
+    assert here.victims() == ["h"]
+
+
+def test_pods_with_the_same_questioned_object_key_are_one_job() -> None:
+    here = stage("n1", "n2", "n3", cpu=1)
+    here.runs("a", "n1", labels={JOB_KEY: "job"}, started=1)
+    here.runs("b", "n2", started=50)
+    here.runs("c", "n3", labels={JOB_KEY: "job"}, started=1)
+    here.wants_gang("x", "x1", "x2")
+    assert here.victims() == ["a", "c"]
+
+
+def test_a_gang_that_goes_as_a_whole_goes_as_a_whole() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.gang("g", 1, goes_whole=True)
+    here.runs("g1", "n1", gang="g")
+    here.runs("g2", "n2", gang="g")
+    here.wants("p")
+    assert here.victims() == ["g1", "g2"]
+
+
+def test_a_gang_that_goes_as_a_whole_costs_that_much() -> None:
+    here = stage("n1", "n2", "n3", cpu=1)
+    here.gang("g", 1, goes_whole=True)
+    here.runs("g1", "n1", gang="g", started=50)
+    here.runs("g2", "n2", gang="g", started=50)
+    here.runs("single", "n3", started=1)
+    here.wants("p")
+    assert here.victims() == ["single"]
+
+
+def test_a_gang_that_goes_as_a_whole_stays_when_one_of_it_may_not_go() -> None:
+    here = stage("n1", "n2", "n3", cpu=1)
+    here.gang("g", 1, goes_whole=True)
+    here.runs("g1", "n1", gang="g")
+    here.runs("g2", "n2", gang="g", priority=HIGH)
+    here.runs("other", "n3", priority=5)
+    here.wants("p")
+    assert here.victims() == ["other"]
+
+
+def test_room_that_a_whole_gang_leaves_is_used_before_anybody_else_goes() -> None:
+    here = stage("n1", "n2", "n3", cpu=1)
+    here.gang("g", 1, goes_whole=True)
+    here.runs("g1", "n1", gang="g", priority=1)
+    here.runs("g2", "n2", gang="g", priority=1)
+    here.runs("single", "n3", priority=2)
+    here.wants_gang("x", "x1", "x2")
+    assert here.victims() == ["g1", "g2"]
+
+
+# --- whole jobs ---
+
+
+def test_members_see_each_other() -> None:
+    """Koordinator's worked example: two nodes of 4 CPUs, two workers of 3, a victim on each."""
+    here = stage("n1", "n2")
+    here.runs("a", "n1", cpu=3)
+    here.runs("b", "n2", cpu=3)
+    here.wants_gang("x", "x1", "x2", cpu=3)
+    found = here.asked()
+    assert isinstance(found, Preemption)
+    assert sorted(each.node for each in found.nominations) == ["n1", "n2"]
+    assert here.victims() == ["a", "b"]
+
+
+def test_nobody_leaves_for_a_gang_that_would_not_fit_as_a_whole() -> None:
+    here = stage("n1", "n2")
+    here.runs("a", "n1", cpu=3)
+    here.runs("b", "n2", cpu=3, priority=HIGH)
+    here.wants_gang("x", "x1", "x2", cpu=3)
+    assert here.refusal() == "would fit 1 of 2 members even with everything of lower priority gone"
+
+
+def test_nobody_leaves_for_a_gang_when_its_partner_would_not_fit() -> None:
+    here = stage("n1", "n2")
+    here.runs("a", "n1", cpu=4)
+    here.runs("b", "n2", cpu=4, priority=HIGH)
+    here.wants_gang("x", "x1", cpu=4)
+    here.wants_gang("y", "y1", cpu=4)
+    assert here.refusal() == "would fit 0 of 1 members even with everything of lower priority gone"
+
+
+def test_one_member_that_must_not_preempt_is_enough() -> None:
+    here = stage("n1", cpu=2)
+    here.runs("a", "n1", cpu=2)
+    here.wants_gang("x", "x1", "x2")
+    here.pods[-1]["spec"]["preemptionPolicy"] = "Never"
+    assert here.refusal() == "not eligible due to preemptionPolicy=Never."
+
+
+def test_victims_are_below_every_member() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.runs("a", "n1", priority=5)
+    here.runs("b", "n2", priority=3)
+    here.wants_gang("x", "x1", priority=10)
+    here.wants_gang("y", "y1", priority=4)
+    assert here.refusal() == "would fit 0 of 1 members even with everything of lower priority gone"
+
+
+def test_only_the_minimum_is_made_room_for() -> None:
+    here = stage("n1", "n2", "n3", cpu=1)
+    for number in (1, 2, 3):
+        here.runs(f"v{number}", f"n{number}")
+    here.wants_gang("x", "x1", "x2", "x3", minimum=2)
+    assert len(here.victims()) == 2
+
+
+def test_room_that_is_free_is_used_first() -> None:
+    here = stage("n1", "n2", cpu=2)
+    here.runs("a", "n1", cpu=2)
+    here.runs("b", "n2", cpu=1)
+    here.wants_gang("x", "x1", "x2")
+    assert len(here.victims()) == 1
+
+
+def test_members_of_different_sizes_find_their_places() -> None:
+    here = stage("n1", "n2")
+    here.runs("a", "n1", cpu=4)
+    here.runs("b", "n2", cpu=4)
+    here.wants_gang("x", "x1", "x2", cpu=2)
+    here.wants_gang("y", "y1", cpu=4)
+    assert here.victims() == ["a", "b"]
+
+
+def test_members_that_keep_apart_get_a_node_each() -> None:
+    here = stage("n1", "n2")
+    here.runs("a", "n1", cpu=4)
+    here.runs("b", "n2", cpu=4)
+    here.wants_gang("x", "x1", "x2", labels={"app": "web"}, affinity=APART_FROM_WEB)
+    assert here.victims() == ["a", "b"]
+
+
+def test_pods_on_other_nodes_that_keep_a_gang_out_of_a_zone_leave() -> None:
+    here = stage("n1", "n2", cpu=2, labels={ZONE: "a"})
+    here.runs("loner", "n1", cpu=2, affinity=affinity(apart=[pod_term(ZONE, selector(app="web"))]), priority=5)
+    here.runs("other", "n2", cpu=2)
+    here.wants_gang("x", "x1", cpu=2, labels={"app": "web"}, node_selector={HOSTNAME: "n2"})
+    assert here.victims() == ["loner", "other"]
+
+
+def test_a_gang_without_possible_victims_says_so() -> None:
+    here = stage("n1", cpu=1)
+    here.runs("a", "n1", priority=HIGH)
+    here.wants_gang("x", "x1")
+    assert here.refusal() == "no pod of lower priority could be evicted"
+
+
+def test_a_preemption_says_how_many_leave_how_many_nodes() -> None:
+    here = stage("n1", "n2", cpu=2)
+    for number in (1, 2):
+        here.runs(f"a{number}", "n1")
+        here.runs(f"b{number}", "n2")
+    here.wants_gang("x", "x1", "x2", cpu=2)
+    assert str(here.asked()) == "found a potential placement for all members, preempting 4 victims on 2 nodes"
