@@ -1,15 +1,16 @@
-"""Carrying a preemption out: the victims are told and deleted, then every member is promised its node.
+"""Carrying a preemption out: the victims are told, then deleted, then every member is promised its node.
 
-The order is such that a crash between any two calls does no harm. The room is promised in memory before anything is
-sent. A victim carries the name of the job it leaves for in its condition, before it is deleted: whoever leads next sees
-it on its way out and evicts nobody else for that job meanwhile. If some eviction is refused for good, the rest of them
-are not sent, and the promises are taken back.
+The order is such that a failure or a crash between any two calls does no harm. The room is promised in memory before
+anything is sent. Nobody is deleted before all have been told. A victim carries the name of the job it leaves for in its
+condition, before it is deleted: whoever leads next sees it on its way out and goes on with that. If some eviction is
+refused for good, or the job is not there any more, the rest of them are not sent, and the promises are taken back.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -20,15 +21,19 @@ from koordpy.cluster.changes import Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.kube.client import Client, NotLeading
-from koordpy.kube.errors import ApiError, Conflict, NotFound
+from koordpy.kube.errors import ApiError, Conflict, Invalid, NotFound
 from koordpy.kube.lane import Lane
-from koordpy.kube.writes import Disruption, PodRef, delete_pod, promise_node, say_disrupted
+from koordpy.kube.writes import Disruption, PodRef, delete_pod, is_still_there, promise_node, say_disrupted
 from koordpy.plan.preemption import Preemption
 from koordpy.report import Reporter, ref
 
 _WIDTH = 16
+_AGAIN_FIRST_S = 2.0
+_AGAIN_MOST_S = 60.0
 
 log = structlog.get_logger()
+
+_Step = Callable[["_Run", PodRecord], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -39,10 +44,17 @@ class _Run:
     job: str  # as users know it
     trigger: PodRecord
     victims: dict[str, PodRecord]
-    members: list[str]  # UIDs
-    left: int
+    members: frozenset[str]  # UIDs of those that are promised a node
+    left: int = 0  # victims that the step under way has not dealt with
     withdrawn: bool = False
-    promised: set[str] = field(default_factory=set)  # members whose nomination the API server may have
+    displaced: list[PodRef] = field(default_factory=list)  # pods of lower priority whose promises were taken back
+
+    @property
+    def message(self) -> str:
+        return (
+            f"{self.trigger.scheduler}: preempting to accommodate higher priority pods, "
+            f"preemptor: {self.job}, triggerpod: {self.trigger.key}"
+        )
 
 
 class Evictor:
@@ -69,73 +81,96 @@ class Evictor:
         self._runs.clear()
 
     def is_waiting(self, key: str) -> bool:
-        """Victims of this job have not left yet."""
+        """Evictions for this job are under way; once they show, it is the victims that the job waits for."""
         run = self._runs.get(key)
-        return run is not None and not run.withdrawn and any(uid in self._cluster.pods for uid in run.victims)
+        pods = self._cluster.pods
+        return run is not None and any(uid in pods and not pods[uid].terminating for uid in run.victims)
 
     def ended(self, key: str, outcome: str) -> None:
         """What became of the job that others were evicted for."""
         if self._runs.pop(key, None) is not None:
             metrics.PREEMPTION_OUTCOME.labels(outcome).inc()
 
+    def pod_gone(self, uid: str) -> None:
+        """With the last of its members a job is gone."""
+        for run in list(self._runs.values()):
+            if uid in run.members and not any(member in self._cluster.pods for member in run.members):
+                self.ended(run.key, "gone")
+
     def start(self, key: str, job: str, trigger: PodRecord, found: Preemption) -> None:
         self.ended(key, "repeated")
-        victims = {victim.uid: victim for victim in found.victims}
-        run = _Run(key, job, trigger, victims, [each.uid for each in found.nominations], len(victims))
-        self._runs[key] = run
-        metrics.PREEMPTION_VICTIMS.observe(len(victims))
-        log.info("preempting", job=job, victims=len(victims), nodes=len({v.node for v in victims.values()}))
-        self._clear_lower(run)
+        members = frozenset(each.uid for each in found.nominations)
+        run = self._runs[key] = _Run(key, job, trigger, {each.uid: each for each in found.victims}, members)
+        log.info("preempting", job=job, victims=len(run.victims), nodes=len({v.node for v in found.victims}))
+        self._displace_lower(run)
         for each in found.nominations:
             self._on_freed(self._cluster.nominate(each.uid, each.node))
-        for victim in found.victims:
-            self.lane.put(partial(self._evict, run, victim))
-        if not victims:
+        if found.victims:
+            metrics.PREEMPTION_VICTIMS.observe(len(found.victims))
+            self._each(run, self._tell)
+        else:
             self._promise(run)
 
     def clear_nomination(self, pod: PodRecord) -> None:
         """The promise is of no use any more."""
         if pod.nominated_node:
             self._on_freed(self._cluster.nominate(pod.uid, ""))
-            self.lane.put(partial(self._write_nomination, ref(pod), ""))
+            self._write(ref(pod), "")
 
     # --- victims ---
 
-    async def _evict(self, run: _Run, victim: PodRecord) -> None:
+    def _each(self, run: _Run, step: _Step) -> None:
+        run.left = len(run.victims)
+        for victim in run.victims.values():
+            self.lane.put(partial(self._one, run, victim, step))
+
+    async def _one(self, run: _Run, victim: PodRecord, step: _Step) -> None:
+        """One step with one victim; after the last one, what comes next."""
         try:
-            if not run.withdrawn:
-                await self._evict_now(run, victim)
+            current = self._cluster.pods.get(victim.uid)
+            # It may have finished by itself, or be leaving anyway.
+            if self._goes_on(run) and current is not None and not current.terminating:
+                await step(run, current)
         except NotLeading:
             run.withdrawn = True
-        except ApiError as error:
-            self._withdraw(run, victim, error)
-        run.left -= 1
-        if not run.left and not run.withdrawn:
-            self._promise(run)
-
-    async def _evict_now(self, run: _Run, victim: PodRecord) -> None:
-        current = self._cluster.pods.get(victim.uid)
-        if current is None or current.terminating:
-            return  # it has finished by itself, or is leaving anyway
-        scheduler = run.trigger.scheduler
-        message = (
-            f"{scheduler}: preempting to accommodate higher priority pods, "
-            f"preemptor: {run.job}, triggerpod: {run.trigger.key}"
-        )
-        try:
-            await say_disrupted(self._client, ref(current), Disruption(message, current.generation, self._wall()))
-            await delete_pod(self._client, ref(current))
         except (NotFound, Conflict):
-            return  # gone meanwhile, or another pod by now
-        metrics.WRITES.labels("eviction", "ok").inc()
-        self._reporter.preempted(current, run.job, run.trigger)
+            pass  # gone meanwhile, or another pod by now
+        except ApiError as error:
+            if not isinstance(error, Invalid) or await is_still_there(self._client, ref(victim)):
+                self._withdraw(run, victim.key, str(error))
+        run.left -= 1
+        if not run.left and self._goes_on(run):
+            self._each(run, self._delete) if step == self._tell else self._promise(run)
 
-    def _withdraw(self, run: _Run, victim: PodRecord, error: ApiError) -> None:
+    def _goes_on(self, run: _Run) -> bool:
+        """Nobody is evicted for a job that has started meanwhile, or is not what it was."""
+        if run.withdrawn or self._runs.get(run.key) is not run:
+            return False
+        for uid in run.members:
+            member = self._cluster.pods.get(uid)
+            if member is None or not member.schedulable:
+                self._withdraw(run, member.key if member is not None else uid, "this member is no longer pending")
+                return False
+        return True
+
+    async def _tell(self, run: _Run, victim: PodRecord) -> None:
+        if not self._cluster.may_be_evicted(victim):
+            self._withdraw(run, victim.key, "this victim is protected by now")
+            return
+        await say_disrupted(self._client, ref(victim), Disruption(run.message, victim.generation, self._wall()))
+
+    async def _delete(self, run: _Run, victim: PodRecord) -> None:
+        await delete_pod(self._client, ref(victim))
+        metrics.WRITES.labels("eviction", "ok").inc()
+        self._reporter.preempted(victim, run.job, run.trigger)
+
+    def _withdraw(self, run: _Run, about: str, problem: str) -> None:
         metrics.WRITES.labels("eviction", "failed").inc()
-        log.warning("eviction_failed", victim=victim.key, job=run.job, problem=str(error), hint="preemption withdrawn")
+        log.warning("preemption_withdrawn", job=run.job, about=about, problem=problem)
         if run.withdrawn:
             return
         run.withdrawn = True
+        self._clear_displaced(run)
         for uid in run.members:
             member = self._cluster.pods.get(uid)
             if member is not None:
@@ -146,21 +181,31 @@ class Evictor:
 
     # --- promises ---
 
-    def _clear_lower(self, run: _Run) -> None:
+    def _displace_lower(self, run: _Run) -> None:
         """Pods of lower priority that were promised room on these nodes will not get it now."""
         nodes = {victim.node for victim in run.victims.values()}
         for other in list(self._cluster.nominated.values()):
             is_lower = other.priority < run.trigger.priority and other.uid not in run.members
             if is_lower and other.nominated_node in nodes:
-                self.clear_nomination(other)
+                self._on_freed(self._cluster.nominate(other.uid, ""))
+                run.displaced.append(ref(other))
 
     def _promise(self, run: _Run) -> None:
-        for uid in run.members:
+        self._clear_displaced(run)
+        for uid in sorted(run.members):
             member = self._cluster.pods.get(uid)
             if member is not None and member.nominated_node and not member.node:
-                self.lane.put(partial(self._write_nomination, ref(member), member.nominated_node))
+                self._write(ref(member), member.nominated_node)
 
-    async def _write_nomination(self, pod: PodRef, node: str) -> None:
+    def _clear_displaced(self, run: _Run) -> None:
+        for pod in run.displaced:
+            self._write(pod, "")
+        run.displaced.clear()
+
+    def _write(self, pod: PodRef, node: str, after_s: float = _AGAIN_FIRST_S) -> None:
+        self.lane.put(partial(self._write_nomination, pod, node, after_s))
+
+    async def _write_nomination(self, pod: PodRef, node: str, after_s: float) -> None:
         current = self._cluster.pods.get(pod.uid)
         if current is None or current.bound or current.nominated_node != node:
             return  # decided otherwise since
@@ -169,8 +214,10 @@ class Evictor:
         except (NotFound, NotLeading):
             return
         except ApiError as error:
-            # In memory the promise holds; only a restart would not know of it.
+            # In memory the promise holds; but whoever leads next would not know of it.
             metrics.WRITES.labels("nomination", "failed").inc()
             log.warning("nomination_failed", pod=f"{pod.namespace}/{pod.name}", problem=str(error))
+            again = partial(self._write, pod, node, min(2 * after_s, _AGAIN_MOST_S))
+            asyncio.get_running_loop().call_later(after_s, again)
             return
         metrics.WRITES.labels("nomination", "ok").inc()

@@ -31,9 +31,8 @@ class PingPong:
         now = self._clock()
         for victim in victims:
             self._evicted[preemptor, victim] = now
-        for known in (self._evicted, self._pauses):
-            for pair in [pair for pair in known if now - self._evicted.get(pair, now) > _REMEMBERED_S]:
-                del known[pair]
+        self._evicted = {pair: at for pair, at in self._evicted.items() if now - at <= _REMEMBERED_S}
+        self._pauses = {pair: pause for pair, pause in self._pauses.items() if now - pause[1] <= _REMEMBERED_S}
 
     def _pause_s(self, preemptor: str, victim: str) -> float:
         pair, now = (preemptor, victim), self._clock()

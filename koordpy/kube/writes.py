@@ -161,6 +161,14 @@ async def say_disrupted(client: Client, pod: PodRef, disruption: Disruption) -> 
     await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)
 
 
+async def is_still_there(client: Client, pod: PodRef) -> bool:
+    """Whether it is this very pod that has the name."""
+    try:
+        return (await _found(client, pod)).metadata.uid == pod.uid
+    except NotFound:
+        return False
+
+
 async def delete_pod(client: Client, pod: PodRef) -> None:
     """Delete exactly this pod, with its own grace period; raises Conflict when another has taken its name."""
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
