@@ -51,6 +51,23 @@ async def test_a_half_bound_group_is_completed_with_all_its_gangs(world: World) 
     await world.bound("a-1", "a-2", "b-1", "b-2")
 
 
+@pytest.mark.parametrize("binds", [1, 2])
+async def test_a_half_bound_group_is_completed_before_anybody_else_is_served(world: World, binds: int) -> None:
+    """Also the gang of which nothing is bound yet, and before members beyond the minimum of the other."""
+    await world.nodes(3, cpu=1)
+    both = world.group("a", "b")
+    await world.pods("a-1", annotations=gang("a", minimum=1, groups=both), cpu=1)
+    await world.pods("b-1", annotations=gang("b", minimum=2, groups=both), cpu=1)
+    async with world.crash(after_binds=binds):
+        await world.pods("b-2", annotations=gang("b", minimum=2, groups=both), cpu=1)
+    await world.pods("a-2", annotations=gang("a", minimum=1, groups=both), cpu=1)
+    await world.pods("b-3", annotations=gang("b", minimum=2, groups=both), cpu=1)
+    await world.pods("urgent", cpu=1, priority=1000)
+    await world.start()
+    await world.some_bound(3, "a-1", "a-2", "b-1", "b-2", "b-3")
+    await world.pending("urgent")
+
+
 async def test_a_half_bound_gang_whose_room_was_taken_meanwhile_is_completed_when_there_is_room(world: World) -> None:
     await world.nodes(2, cpu=1)
     await world.pod_group("a", minimum=2)

@@ -151,3 +151,18 @@ async def test_surplus_members_are_woken_when_room_is_freed(world: World) -> Non
     await world.some_bound(2, *members("a", 3))
     await world.delete("other")
     await world.bound(*members("a", 3))
+
+
+@pytest.mark.parametrize("mode", ["Strict", "NonStrict"])
+async def test_a_gang_that_waits_for_its_partner_does_not_put_others_of_its_kind_to_sleep(
+    world: World, mode: str
+) -> None:
+    """Both want the same: a lacks room, and b would too, but first of all it lacks its partner."""
+    await world.node("cordoned", cpu=2, cordoned=True)
+    await world.pods("a-1", "a-2", annotations=gang("a", minimum=2, mode=mode), cpu=1)
+    await world.says("a-1", "1 node(s) were unschedulable")
+    await world.pods("b-1", "b-2", annotations=gang("b", minimum=2, mode=mode, groups=world.group("b", "c")), cpu=1)
+    await world.says("b-1", "gang {ns}/c does not exist")
+    await world.node("n1", cpu=2)
+    await world.bound("a-1", "a-2")
+    await world.pending("b-1", "b-2")
