@@ -72,8 +72,7 @@ async def _read(client: Client, request: dict[str, str]) -> Survey:
     shape = _shape(cluster, request)
     on_empty = _slots(cluster, shape)
     async for pod in listed(client, _PODS, skipped):
-        if not pod.is_finished:
-            cluster.upsert_pod(pod)
+        cluster.upsert_pod(pod)
     tree = outline(cluster.topology, cluster.nodes)
     assert tree is not None, "the layers have been set"
     remarks = (*_remarks(cluster, request, on_empty), *(f"left out: {error}" for error in skipped))

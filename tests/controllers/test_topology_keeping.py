@@ -293,7 +293,10 @@ async def test_a_broken_spec_is_told_once_whatever_definition_is_installed(kind)
         await change_spec(world, BROKEN["cycle"][0])
         await asyncio.sleep(60)
         assert told(await status_after(world)) == told(before)
-        assert len(await events(world)) == 1
+        for number in (2, 3):
+            await add(world, node(f"n{number}", "s1", "b1"))
+            await asyncio.sleep(SETTLED_S)
+        assert len([path for path in world.writes() if "/events" in path]) == 1
 
 
 async def test_the_event_is_where_kubectl_describe_looks_for_it():
@@ -376,6 +379,16 @@ async def test_a_topology_that_is_made_again_starts_without_the_old_tree():
         await asyncio.sleep(SETTLED_S)
         await install(world, BROKEN["cycle"][0])
         assert told(await status_after(world)) == []
+
+
+async def test_a_topology_that_is_made_again_with_the_same_mistake_has_an_event_of_its_own():
+    async with World(definition(GROUP)) as world, world.controllers():
+        for _ in range(2):
+            await install(world, BROKEN["cycle"][0])
+            await asyncio.sleep(SETTLED_S)
+            await world.ask("DELETE", DEFAULT)
+            await asyncio.sleep(SETTLED_S)
+        assert len(await events(world)) == 2
 
 
 async def test_a_definition_that_is_installed_later_is_noticed():
