@@ -181,11 +181,16 @@ def alike_of(job: Job, cluster: Cluster) -> Alike:
                 spec and (spec.min_resources, spec.topology),
             )
         )
-        if gang is not None and (gang.waiting or any(member.nominated_node for member in demand.members)):
+        if gang is not None and (_has_room_of_its_own(gang) or any(each.nominated_node for each in demand.members)):
             apart.append(job.key)
     if not wants:  # any one of them would do
         wants = Counter({member.shape: 1 for member in job.members if member.shape is not None})
     return Alike(tuple(wants.items()), _scheduler(job.demands), tuple(apart))
+
+
+def _has_room_of_its_own(gang: Gang) -> bool:
+    """What it holds counts for it alone: at Permit, and against its `minResources`."""
+    return bool(gang.waiting) or (bool(gang.spec.min_resources) and bool(gang.assumed or gang.bound))
 
 
 def _scheduler(demands: tuple[Demand, ...]) -> str:

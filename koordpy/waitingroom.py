@@ -48,9 +48,7 @@ class WaitingRoom:
         stay = self._stays.setdefault(key, Stay(key, group, now, now + wait_s))
         stay.uids.update(uids)
         for uid in uids:
-            gang = self._cluster.gangs.get(self._cluster.pods[uid].gang)
-            if gang is not None:
-                gang.waiting.add(uid)
+            self._cluster.gangs.wait(self._cluster.pods[uid])
 
     def members(self, key: str) -> list[PodRecord]:
         """Those that still wait: they may have been deleted meanwhile, or lost their place. The last one ends the stay.

@@ -18,6 +18,7 @@ from koordpy.cluster.gangspec import GangDefaults, GangSpec, resolve
 from koordpy.cluster.pods import PodRecord
 
 GangGroup = tuple[str, ...]  # ids of gangs that start together, sorted
+_NOBODY = -(2**31)  # the lowest priority
 
 
 class Gang:
@@ -45,7 +46,7 @@ class Gang:
         self.spec = GangSpec()
         self._voices: dict[Wishes, _Voice] = {}
         self._labelled = 0  # members by a label that stands for a PodGroup
-        self._priorities: Counter[int] = Counter()  # of pending members
+        self._priorities: Counter[int] = Counter()  # of pending and assumed members
 
     @property
     def pod_group(self) -> PodGroup | None:
@@ -85,8 +86,8 @@ class Gang:
 
     @property
     def priority(self) -> int:
-        """The highest of its pending members'."""
-        return max(self._priorities, default=0)
+        """The highest of its members' that are not bound yet; nobody's is below that of none."""
+        return max(self._priorities, default=_NOBODY)
 
     @property
     def is_bound(self) -> bool:
@@ -108,14 +109,14 @@ class Gang:
         standing[record.uid] = record
         self.created = min(self.created, record.created)
         self._labelled += record.by_pod_group
-        if standing is self.pending:
+        if standing is self.pending or standing is self.assumed:
             self._priorities[record.priority] += 1
 
     def leave(self, record: PodRecord, standing: dict[str, PodRecord]) -> None:
         del standing[record.uid]
         self.waiting.discard(record.uid)
         self._labelled -= record.by_pod_group
-        if standing is self.pending:
+        if standing is self.pending or standing is self.assumed:
             self._priorities[record.priority] -= 1
             if not self._priorities[record.priority]:
                 del self._priorities[record.priority]
@@ -199,6 +200,7 @@ class GangTable:
         self._gangs: dict[str, Gang] = {}
         self._finished: dict[str, str] = {}  # UID of a finished member -> its gang
         self._abandoned: set[str] = set()  # UIDs of members that timed out, until the API server says so
+        self._holders: set[str] = set()  # gangs of which somebody waits at Permit, and some that did
         self._lists: dict[str, GangGroup] = {}  # gang -> others that it starts with, if any
         self._listed_by: defaultdict[str, set[str]] = defaultdict(set)
         self._groups: dict[str, GangGroup] = {}  # what `group_of` has found out
@@ -309,6 +311,21 @@ class GangTable:
         if not gang.started:
             gang.started = True
             self._tell(gang)
+
+    def wait(self, record: PodRecord) -> None:
+        """A member that we have assumed somewhere waits there for the rest of its gang."""
+        gang = self._gangs[record.gang]
+        gang.waiting.add(record.uid)
+        self._holders.add(gang.id)
+
+    def all_waiting(self) -> Iterator[PodRecord]:
+        """Everybody who waits at Permit."""
+        for gang_id in list(self._holders):
+            gang = self._gangs.get(gang_id)
+            if gang is None or not gang.waiting:
+                self._holders.discard(gang_id)
+            else:
+                yield from (gang.assumed[uid] for uid in gang.waiting)
 
     def bind_failed(self, record: PodRecord) -> None:
         """A member was not bound, after its gang had been complete: the others, which may be, count until it is."""

@@ -77,3 +77,24 @@ def test_what_a_listed_gang_has_collected_is_never_started_by_the_one_that_lists
     rig.settle()
     assert rig.nodes_of("b") == []
     assert len(rig.scheduler.binder.binds) == 0
+
+
+def test_a_partner_without_members_does_not_raise_the_priority_of_a_group():
+    rig = GangRig()
+    rig.gang("b", 0)
+    rig.member("a-1", says=saying("a", 1, groups=["b"]), priority=-5)
+    rig.member("first", priority=-1, created="2026-06-01T00:00:00Z")
+    assert rig.attempt().name == "default/first"
+
+
+def test_members_that_wait_still_count_for_the_priority_of_their_gang():
+    rig = GangRig()
+    rig.node("n1", cpu=1)
+    rig.gang("a", 2, says=saying(mode="NonStrict"))
+    rig.member("a-1", "a", priority=5)
+    rig.member("a-2", "a", cpu=8)
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"]
+    assert rig.queue._tickets["default/a"].priority == 5
+    rig.gang("a", 2, says=saying(mode="NonStrict", wait="1h"))
+    assert rig.queue._tickets["default/a"].priority == 5

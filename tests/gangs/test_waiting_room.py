@@ -83,3 +83,38 @@ def test_members_that_had_to_let_go_are_told_why_they_are_pending_now():
     assert rig.nodes_of("a") == []
     for name in ("a-1", "a-2", "a-3"):
         assert "gang default/a: 0 of 3 members fit" in rig.message(name)
+
+
+def test_a_job_of_higher_priority_is_woken_by_room_that_suffices_with_what_others_hold():
+    """`boss` needs five slots: four are held by a gang of lower priority, which cannot use the fifth."""
+    rig = GangRig()
+    rig.node("n1", cpu=4)
+    rig.node("n2", cpu=1)
+    rig.member("old", on="n2")
+    rig.gang("boss", 5)
+    rig.members("boss", 5, priority=5)
+    rig.settle()
+    rig.gang("a", 5, says=NON_STRICT)
+    rig.members("a", 5, node_selector={"kubernetes.io/hostname": "n1"})
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"] * 4
+    rig.gone("old")
+    rig.settle()
+    assert rig.nodes_of("boss") == ["n1"] * 4 + ["n2"]
+
+
+def test_a_large_pod_of_higher_priority_is_woken_by_half_of_the_room_it_needs():
+    rig = GangRig()
+    rig.node("n1", cpu=2)
+    rig.member("old", on="n1")
+    rig.member("boss", cpu=2, priority=5)
+    rig.settle()
+    rig.gang("a", 2, says=NON_STRICT)
+    rig.members("a", 2)
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"]
+    rig.gang("a", 3, says=NON_STRICT)  # so that it cannot start itself
+    rig.member("a-3", "a")
+    rig.gone("old")
+    rig.settle()
+    assert rig.where("boss") == "n1"
