@@ -28,7 +28,6 @@ from koordpy.plan.victims import Cost, Ledger, importance, whole_gang
 
 Profiles = Mapping[str, Profile]
 
-_WAITS = "not eligible due to a terminating pod on the nominated node."
 _FEW = 24  # victims that are each tried without; for larger sets, sparing on each node must do
 _MANY = 500  # pods that are taken off at once where only that helps, and then spared
 
@@ -42,8 +41,8 @@ class Preemption:
     cost: Cost
 
     def __str__(self) -> str:
-        if not self.victims:
-            return "waiting for terminating pods to leave"
+        if not self.victims:  # after a restart, or in a second attempt
+            return "waiting for victims of an earlier preemption to leave"
         nodes = len({victim.node for victim in self.victims})
         what = f"pod on node {self.nominations[0].node}" if len(self.nominations) == 1 else "all members"
         where = f" on {nodes} nodes" if len(self.nominations) > 1 else ""
@@ -54,24 +53,17 @@ def make_room(job: Job, cluster: Cluster, profiles: Profiles) -> Preemption | st
     """A preemption that lets the whole job in, or the reason why there is none, in kube-scheduler's words."""
     if not all(member.preempts for member in job.members):
         return "not eligible due to preemptionPolicy=Never."
-    leaving = [pod for pod in cluster.pods.values() if _leaves_anyway(pod, job)]
+    if _waits_for_victims(job, cluster, profiles):
+        return "not eligible due to a terminating pod on the nominated node."
+    leaving = [pod for pod in cluster.leaving.values() if pod.preempted_for == job.name]
     if not leaving:
         return _search(job, cluster, profiles)
     with Trial(cluster.occupancy) as trial:
         take_off(leaving, cluster, trial)
         answer = _plan(job, cluster, profiles)
         if _is_whole(answer):
-            is_promised = all(cluster.pods[each.uid].nominated_node == each.node for each in answer.placements)
-            return _WAITS if is_promised else Preemption((), answer.placements, Cost())
-        found = _search(job, cluster, profiles)
-    if isinstance(found, Preemption) and _waits_for_victims(job, cluster, profiles):
-        return _WAITS
-    return found
-
-
-def _leaves_anyway(pod: PodRecord, job: Job) -> bool:
-    """As in kube-scheduler, what is terminating and of lower priority is as good as gone, and not evicted again."""
-    return pod.terminating and pod.bound and pod.priority < job.lowest_priority
+            return Preemption((), answer.placements, Cost())
+        return _search(job, cluster, profiles)
 
 
 def _waits_for_victims(job: Job, cluster: Cluster, profiles: Profiles) -> bool:
