@@ -54,7 +54,7 @@ class Jobs:
         for gang in gangs:
             self._free(gang) if gang not in tied else self._tie(gang)
         pending = sum(len(gang.pending) for gang in tied)
-        waiting = sum(len(gang.waiting) for gang in gangs)  # who is free has nothing to wait for, and must be told
+        waiting = sum(len(gang.waiting) for gang in tied)
         key = key_of(group)
         if not pending and not waiting:
             self._groups.pop(key, None)
@@ -63,7 +63,7 @@ class Jobs:
         self._groups[key] = group
         self._queue.renew(
             key,
-            priority=max(gang.priority for gang in gangs),
+            priority=max(gang.priority for gang in tied),
             created=min(gang.created for gang in gangs),
             pods=pending + waiting,
             ready=bool(waiting) or is_ready(group, self._cluster),
