@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Literal
 
@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from koordpy import metrics
-from koordpy.api.gangs import describe
+from koordpy.api.gangs import Complaint, describe
 from koordpy.api.keys import GANG_TIMEOUT, PLACEMENT
 from koordpy.cluster.gangs import Gang
 from koordpy.cluster.picture import Cluster
@@ -123,10 +123,10 @@ class Reporter:
             scheduler = oldest.scheduler if oldest is not None else "koordpy"
             self.lane.put(partial(self._record, Note(about, kind, reason, "Scheduling", text, scheduler)))
 
-    def complain(self, gang: Gang) -> None:
+    def complain(self, gang: Gang, more: Iterable[Complaint] = ()) -> None:
         """Values of its configuration that cannot be used: one warning each, to whoever wrote them."""
         used = gang.spec.used_instead()
-        for text in gang.spec.warnings:
+        for text in (*gang.spec.warnings, *(describe(complaint, used) for complaint in more)):
             if self._is_new_complaint(gang, text):
                 self.gang_event(gang, "Warning", "InvalidGangSpec", text)
         for wishes, member in gang.voices():

@@ -18,7 +18,6 @@ import structlog
 
 from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
-from koordpy.api.topology import GatherRule
 from koordpy.binding import Binder
 from koordpy.cluster.changes import Change
 from koordpy.cluster.gangs import Gang, GangGroup
@@ -32,14 +31,14 @@ from koordpy.kube.client import Client
 from koordpy.pingpong import PingPong
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.gang_rules import not_ready
-from koordpy.plan.gangs import plan_gangs
-from koordpy.plan.gather import plan_beside, plan_gathered, rules_of
+from koordpy.plan.gather import complaints_about, rules_of
 from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
+from koordpy.plan.job_plan import plan_job
 from koordpy.plan.preemption import make_room
 from koordpy.plan.profile import Profile
 from koordpy.plan.progress import Waiter, could_complete, first_in_line, still_fits, who_must_let_go
 from koordpy.plan.rating import rate
+from koordpy.plan.siblings import Rules
 from koordpy.queue import JobQueue, Ticket
 from koordpy.report import Reporter
 from koordpy.volumebinder import VolumeBinder
@@ -206,20 +205,13 @@ class Scheduler:
         if not job.demands:
             return None
         for gang in self._gangs_of(job):
-            self._reporter.complain(gang)
+            self._reporter.complain(gang, complaints_about(gang, self._cluster) if self._gangs.topology else ())
         return not_ready(self._jobs.group_of(ticket), self._cluster, job.members[0].uid if job.members else "")
 
     def _plan(self, job: Job) -> Plan | Refusal:
-        rules = self._rules(job)
-        if rules and job.demands:
-            return plan_gathered(job, self._cluster, self._profiles, rules)
-        if rules:
-            return plan_beside(job, self._cluster, self._profiles[job.members[0].scheduler], rules)
-        if job.demands:
-            return plan_gangs(job, self._cluster, self._profiles)
-        return plan(job, self._cluster, self._profiles[job.members[0].scheduler])
+        return plan_job(job, self._cluster, self._profiles, self._rules(job))
 
-    def _rules(self, job: Job) -> tuple[GatherRule, ...]:
+    def _rules(self, job: Job) -> Rules:
         """What a job asks of the network topology."""
         return rules_of(job, self._cluster) if job.members and self._gangs.topology else ()
 
@@ -249,8 +241,8 @@ class Scheduler:
         refusal = answer if isinstance(answer, Refusal) else answer.missing
         if not job.members or not len(self._cluster.nodes) or refusal is None or not refusal.cures:
             return False
-        if self._rules(job):
-            return False  # where its victims would have to be is not known yet
+        if refusal.cures == Change.DOMAINS:
+            return False  # it asks for a layer that there is not
         return all(self._profiles[member.scheduler].preempts for member in job.members)
 
     def _preempt(self, job: Job) -> str:
@@ -258,7 +250,7 @@ class Scheduler:
         if self.evictor.is_waiting(job.key):
             return "waiting for the victims to leave"
         started = time.perf_counter()
-        found = make_room(job, self._cluster, self._profiles)
+        found = make_room(job, self._cluster, self._profiles, self._rules(job))
         metrics.PREEMPTION_ATTEMPTS.inc()
         metrics.PREEMPTION_SECONDS.observe(time.perf_counter() - started)
         if isinstance(found, str):

@@ -57,6 +57,7 @@ def pod_json(
     node: str = "",
     priority: int | None = None,
     labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
     owner: tuple[str, str] | None = None,
     terminating: bool = False,
     node_selector: dict[str, str] | None = None,
@@ -98,7 +99,8 @@ def pod_json(
         "metadata": {
             "name": name,
             "namespace": namespace,
-            **_given(labels=labels, ownerReferences=[_controller(*owner)] if owner else None),
+            **_given(labels=labels, annotations=annotations),
+            **_given(ownerReferences=[_controller(*owner)] if owner else None),
             **_given(deletionTimestamp="2026-01-02T00:00:00Z" if terminating else None),
         },
         "spec": spec,

@@ -23,7 +23,7 @@ FILTERS = [
 ]  # fmt: skip
 SCORES = {
     "TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 1, "PodTopologySpread": 2, "InterPodAffinity": 2,
-    "NodeResourcesBalancedAllocation": 1, "ImageLocality": 1,
+    "NodeResourcesBalancedAllocation": 1, "ImageLocality": 1, "NetworkTopology": 1,
 }  # fmt: skip
 GPU = "nvidia.com/gpu"
 
@@ -64,7 +64,7 @@ def test_a_file_that_says_nothing_gives_the_defaults(read):
     assert (settings.first_backoff_s, settings.most_backoff_s) == (1, 10)
 
 
-def test_the_default_profile_has_the_filters_scores_and_weights_of_kube_scheduler(profile):
+def test_the_default_profile_has_the_filters_scores_and_weights_of_kube_scheduler_and_one_more_score(profile):
     for each in (profile(), default_profile("x")):
         assert filters_of(each) == FILTERS
         assert scores_of(each) == SCORES

@@ -42,6 +42,7 @@ SIGS_MATCH_POLICY = "pod-group.scheduling.sigs.k8s.io/match-policy"
 GANG_GROUPS = "gang.scheduling.koordinator.sh/gang-groups"
 
 GANG_TIMEOUT = "gang.scheduling.koordinator.sh/timeout"  # on a pod: its gang waited in vain; not scheduled again
+NETWORK_TOPOLOGY_SELECTOR = "scheduling.koordinator.sh/network-topology-selector"  # on a pod: whom it likes near
 NETWORK_TOPOLOGY_INDEX = "gang.scheduling.koordinator.sh/network-topology-index"  # on a pod: its rank
 
 # Preemption.

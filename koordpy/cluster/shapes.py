@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from koordpy.api.affinity import NodeAffinity, PodAffinity, Toleration, TopologySpreadConstraint
+from koordpy.api.keys import NETWORK_TOPOLOGY_SELECTOR
 from koordpy.api.pod import ContainerPort, Pod, PodSpec, Volume
 from koordpy.cluster.arrays import Ints
 from koordpy.cluster.requests import requests_of
@@ -57,6 +58,7 @@ class Traits(msgspec.Struct, frozen=True, gc=False):
     resource_claims: bool
     claims: tuple[ClaimUse, ...]
     disks: tuple[Volume, ...]  # attached without a claim; nameless, since the name is only the pod's own
+    network_selector: str  # pods that say the same are liked near
 
 
 class Shape:
@@ -138,6 +140,7 @@ def _source(pod: Pod, labels: tuple[tuple[str, str], ...]) -> tuple[object, ...]
         meta.namespace,
         meta.name if has_own_claims else "",
         labels,
+        meta.annotations.get(NETWORK_TOPOLOGY_SELECTOR),
         meta.deletion_timestamp is not None,
         meta.owner_references,
         msgspec.structs.replace(spec, node_name="", priority=0, scheduling_gates=()),
@@ -174,6 +177,7 @@ def _traits(pod: Pod, labels: tuple[tuple[str, str], ...]) -> Traits:
         resource_claims=bool(spec.resource_claims),
         claims=tuple(_claims(pod)),
         disks=tuple(msgspec.structs.replace(v, name="") for v in spec.volumes if v.disk is not None),
+        network_selector=meta.annotations.get(NETWORK_TOPOLOGY_SELECTOR, ""),
     )
 
 

@@ -45,6 +45,8 @@ def _for_pod(pod: PodRecord, cluster: Cluster, profile: Profile) -> str:
     lost = placement.hopeless(pod.shape, cluster, profile)
     if profile.prefilter(pod.shape, cluster) is not None:
         lost = nodes.live
+    if profile.within is not None:
+        lost = lost | (nodes.live & ~profile.within)
     has_victims = np.zeros(nodes.capacity, dtype=np.bool_)
     for crowd in cluster.evictable.crowds(pod.priority - 1):
         has_victims[crowd.rows] = True

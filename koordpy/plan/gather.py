@@ -8,36 +8,40 @@ offers. If not even the minimum fits, the refusal says for each domain how far i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from koordpy.api.errors import MalformedValue
+from koordpy.api.gangs import Complaint
+from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.changes import Change
+from koordpy.cluster.gangs import Gang
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape
-from koordpy.cluster.topology import Level
 from koordpy.cluster.trial import Trial
 from koordpy.plan import batch, placement
 from koordpy.plan.answer import Gathered, Placement, Plan, Refusal
 from koordpy.plan.gangs import plan_gangs
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.layout import Tree, by_rank, natural
-from koordpy.plan.planner import place, place_nominated, plan
+from koordpy.plan.liking import liking_of
+from koordpy.plan.planner import place, place_nominated
 from koordpy.plan.profile import Profile
+from koordpy.plan.siblings import ROOM_IN_DOMAINS, Rules, called, siblings_of, top_of
 
 Profiles = Mapping[str, Profile]
 
-_CURES = Change.NODE_ADDED | Change.NODE_GREW | Change.ROOM_FREED | Change.NODE_TAINTS | Change.DOMAINS
 _MOST_SHOWN = 8
 _MANY = 2**20  # slots of one node; so many of so many nodes still add up
 
 
-def rules_of(job: Job, cluster: Cluster) -> tuple[GatherRule, ...]:
+def rules_of(job: Job, cluster: Cluster) -> Rules:
     """What the gangs of a job ask of the topology, together; none for a plain job."""
     merged: dict[str, GatherRule] = {}
     own = cluster.gangs.group_of(job.members[0].gang) if not job.demands and job.members[0].gang else ()
@@ -49,20 +53,28 @@ def rules_of(job: Job, cluster: Cluster) -> tuple[GatherRule, ...]:
     return tuple(merged.values())
 
 
-def plan_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: tuple[GatherRule, ...]) -> Plan | Refusal:
+def complaints_about(gang: Gang, cluster: Cluster) -> list[Complaint]:
+    """Layers that a gang asks for in vain, without requiring them."""
+    rules = gather_rules(gang.spec.topology) if gang.spec.topology else ()
+    unknown = [rule.layer for rule in rules if not rule.must and cluster.topology.level_of(rule.layer) is None]
+    problem = "is no layer of the ClusterNetworkTopology named default"
+    return [Complaint(NETWORK_TOPOLOGY_SPEC, layer, problem) for layer in unknown]
+
+
+def plan_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Plan | Refusal:
     """As `plan_gangs`, with all members as close together as can be."""
     unknown = [rule for rule in rules if cluster.topology.level_of(rule.layer) is None]
     if any(rule.must for rule in unknown):
         return _no_such_layer(job, cluster, next(rule for rule in unknown if rule.must))
     if not cluster.topology.levels or not len(cluster.nodes):
         return plan_gangs(job, cluster, profiles)
-    everybody = _Gathering(job, cluster, profiles, rules)
+    everybody = Gathering(job, cluster, profiles, rules)
     answer = everybody.plan()
     if isinstance(answer, Plan):
         return answer
-    needed = _needed_only(job)
+    needed = needed_only(job)
     if len(needed.members) < len(job.members):
-        fewer = _Gathering(needed, cluster, profiles, rules).plan()
+        fewer = Gathering(needed, cluster, profiles, rules).plan()
         if isinstance(fewer, Plan):
             return replace(fewer, left_over=answer)
         answer = fewer
@@ -71,58 +83,46 @@ def plan_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: tuple[G
     return answer
 
 
-def plan_beside(job: Job, cluster: Cluster, profile: Profile, rules: tuple[GatherRule, ...]) -> Plan | Refusal:
-    """A later member of a gang that runs: as near to its siblings as it can, and nowhere else if it must."""
-    member, levels = job.members[0], cluster.topology.levels
-    near = _siblings_of(cluster.gangs.group_of(member.gang), cluster)
-    if near is None or not levels:
-        return plan(job, cluster, profile)
-    known = [(cluster.topology.level_of(rule.layer), rule) for rule in rules]
-    top = max((level for level, rule in known if level is not None and rule.must), default=0)
-    for level in range(len(levels) - 1, top - 1, -1):
-        codes = levels[level].codes
-        theirs = np.unique(codes[(near > 0) & (codes >= 0)])
-        answer = plan(job, cluster, profile.only(np.isin(codes, theirs)))
-        if isinstance(answer, Plan) or level == top:
-            break
-    if isinstance(answer, Plan) or top == 0:
-        return answer
-    where = ", ".join(_called(levels[top], levels[top].names[domain]) for domain in theirs.tolist())
-    text = f"{answer.message} gang {member.gang} is gathered in {where}, and its later members have to be there too."
-    return replace(answer, message=text, cures=answer.cures | _CURES)
-
-
-def _needed_only(job: Job) -> Job:
+def needed_only(job: Job) -> Job:
     """The first members of each gang, in the order of rank, as many as it needs."""
     demands = tuple(replace(d, members=tuple(by_rank(d.members)[: d.needed])) for d in job.demands)
     return Job(job.key, tuple(member for demand in demands for member in demand.members), demands)
 
 
-class _Gathering:
-    """One job and one tree."""
+class Gathering:
+    """One job and one tree, as the picture is when it is made."""
 
-    def __init__(self, job: Job, cluster: Cluster, profiles: Profiles, rules: tuple[GatherRule, ...]) -> None:
+    def __init__(self, job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> None:
         self._job, self._cluster, self._profiles = job, cluster, profiles
         self._levels = cluster.topology.levels
         known = [(cluster.topology.level_of(rule.layer), rule) for rule in rules]
         self._multiples = {level: rule.multiple for level, rule in known if level is not None and rule.multiple > 1}
-        self._top = max((level for level, rule in known if level is not None and rule.must), default=0)
+        self._top = top_of(rules, cluster)
+        self._likes = liking_of(job.members, cluster)
         self._batches = _batches(job)
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
-        self._near = _siblings_of((demand.gang for demand in job.demands), cluster)
+        self._near = siblings_of((demand.gang for demand in job.demands), cluster)
 
     def plan(self) -> Plan | Refusal:
-        for level in range(len(self._levels) - 1, self._top - 1, -1):
-            for domain in self._candidates(level):
-                placements = self._place_in(level, domain)
-                if placements is not None:
-                    where = Gathered(self._levels[level].layer, self._levels[level].paths[domain], level, domain)
-                    return Plan(tuple(placements), gathered=where)
-        return self._refusal()
+        for level, domain in self._candidates():
+            placements = self._place_in(level, domain)
+            if placements is not None:
+                where = Gathered(self._levels[level].layer, self._levels[level].paths[domain], level, domain)
+                return Plan(tuple(placements), gathered=where)
+        return self.refusal()
+
+    def rooms(self) -> Iterator[tuple[int, list[int]]]:
+        """Levels and domains that could hold the job, the best first; those that are equally tight come together."""
+        for level, same in itertools.groupby(self._candidates(), key=lambda each: (each[0], self._tightness(*each))):
+            yield level[0], [domain for _, domain in same]
+
+    def offers(self, level: int, domain: int) -> int:
+        """Slots, of whatever kind."""
+        return sum(int(tree.sums[level][domain]) for tree in self._trees)
 
     def _tree(self, shape: Shape | None, scheduler: str, members: list[PodRecord]) -> Tree:
         multiples = self._multiples if len(self._batches) == 1 else {}
-        return Tree(self._levels, self._slots(shape, self._profiles[scheduler], members), multiples)
+        return Tree(self._levels, self._slots(shape, self._profiles[scheduler], members), multiples, self._likes)
 
     def _slots(self, shape: Shape | None, profile: Profile, members: list[PodRecord]) -> Ints:
         """`[N]`: what each node offers, beside those who were promised room there."""
@@ -138,22 +138,34 @@ class _Gathering:
 
     # --- which domain ---
 
-    def _candidates(self, level: int) -> list[int]:
-        """The domains of a level that could hold the job, the best first."""
+    def _candidates(self) -> Iterator[tuple[int, int]]:
+        """Levels and domains that could hold the job, the deepest first, and of a level the tightest; then by name."""
+        for level in range(len(self._levels) - 1, self._top - 1, -1):
+            paths = self._levels[level].paths
+            yield from sorted(
+                ((level, domain) for domain in self._large_enough(level)),
+                key=lambda each: (self._tightness(*each), tuple(map(natural, paths[each[1]]))),
+            )
+
+    def _large_enough(self, level: int) -> list[int]:
         enough = self._levels[level].real.copy()
         for tree, members in zip(self._trees, self._batches.values(), strict=True):
             enough &= tree.sums[level] >= len(members)
         enough &= self._inside(level, self._gathering_nodes())
-        return sorted(np.flatnonzero(enough).tolist(), key=lambda domain: self._tightness(level, domain))
+        found: list[int] = np.flatnonzero(enough).tolist()
+        return found
 
-    def _tightness(self, level: int, domain: int) -> tuple[object, ...]:
-        """Slots offered, here and in every domain around it; then the name."""
-        key: list[object] = [-self._company(level, domain)]
-        at = domain
+    def _tightness(self, level: int, domain: int) -> tuple[int, ...]:
+        """Siblings and liked ones that are there (the more, the better); slots offered, here and around it."""
+        around = list(self._around(level, domain))
+        liked = [-self._likes.at(*each) for each in around] if self._likes is not None else []
+        return (-self._company(level, domain), *liked, *(self.offers(*each) for each in around))
+
+    def _around(self, level: int, domain: int) -> Iterator[tuple[int, int]]:
+        """The domain and those it lies in, upwards."""
         for each in range(level, 0, -1):
-            key.append(sum(int(tree.sums[each][at]) for tree in self._trees))
-            at = int(self._levels[each].parents[at])
-        return (*key, tuple(natural(name) for name in self._levels[level].paths[domain]))
+            yield each, domain
+            domain = int(self._levels[each].parents[domain])
 
     def _company(self, level: int, domain: int) -> int:
         """Siblings that are already there: a job that is being completed stays together."""
@@ -234,17 +246,18 @@ class _Gathering:
 
     # --- why not ---
 
-    def _refusal(self) -> Refusal:
+    def refusal(self) -> Refusal:
+        """Why no domain holds the job: what each of them offers."""
         level = self._levels[self._top]
         tree = min(self._trees, key=lambda each: int(each.sums[0].sum()))
         wanted = len(next(m for t, m in zip(self._trees, self._batches.values(), strict=True) if t is tree))
         domains = np.flatnonzero(level.real).tolist()
         unsorted = [(int(tree.sums[self._top][d]), natural(level.names[d]), level.names[d]) for d in domains]
         offers = sorted(unsorted, key=lambda offer: (-offer[0], offer[1]))
-        shown = ", ".join(f"{_called(level, name)}: {slots} of {wanted}" for slots, _, name in offers[:_MOST_SHOWN])
+        shown = ", ".join(f"{called(level, name)}: {slots} of {wanted}" for slots, _, name in offers[:_MOST_SHOWN])
         more = f" and {len(offers) - _MOST_SHOWN} more" if len(offers) > _MOST_SHOWN else ""
         best = offers[0] if offers else (0, (), "")
-        lacks = f"; {_called(level, best[2])} is closest and lacks {wanted - best[0]}" if best[0] < wanted else ""
+        lacks = f"; {called(level, best[2])} is closest and lacks {wanted - best[0]}" if best[0] < wanted else ""
         multiples = ", ".join(f"{self._levels[each].layer}={m}" for each, m in sorted(self._multiples.items()))
         ending = f" (podCountMultiple {multiples})" if multiples else ""
         nodes = len(self._cluster.nodes)
@@ -253,7 +266,7 @@ class _Gathering:
         demand = next((d for d in self._job.demands if culprit in d.members), self._job.demands[0])
         return Refusal(
             f"{text} gang {demand.gang}: {best[0]} of {wanted} members fit.",
-            _CURES,
+            ROOM_IN_DOMAINS,
             culprit.uid,
             plugins=frozenset(("Coscheduling",)),
             fit=(best[0], wanted),
@@ -295,22 +308,6 @@ def _offered(shape: Shape, cluster: Cluster, profile: Profile, wanted: int) -> I
 
 def _is_simple(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
     return batch.slots(shape, cluster, profile) is not None
-
-
-def _siblings_of(gangs: Iterable[str], cluster: Cluster) -> Ints | None:
-    """`[N]`: members of gangs that are placed already; None when there are none."""
-    counts = np.zeros(cluster.nodes.capacity, dtype=np.int64)
-    for gang_id in gangs:
-        gang = cluster.gangs.get(gang_id)
-        for pod in (*gang.bound.values(), *gang.assumed.values()) if gang is not None else ():
-            row = cluster.nodes.row_of(pod.node)
-            if row is not None:
-                counts[row] += 1
-    return counts if counts.any() else None
-
-
-def _called(level: Level, name: str) -> str:
-    return f"{level.layer}/{name}" if name else level.layer
 
 
 def _no_such_layer(job: Job, cluster: Cluster, rule: GatherRule) -> Refusal:

@@ -2,7 +2,7 @@
 
 At each step down the tree the smallest child that holds everything that is left is taken; where none does, the largest
 one is filled and the rest goes on. So as few domains are used as can be, and none is nibbled at that a later job could
-have had whole.
+have had whole. Children where pods run that the job likes near come before all others.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from koordpy.cluster.arrays import Ints
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.topology import Level
+from koordpy.plan.liking import Liking
 
 _PARTS = re.compile(r"(\d+)")
 
@@ -36,8 +37,10 @@ def by_rank(members: Sequence[PodRecord]) -> list[PodRecord]:
 class Tree:
     """The slots of one request, summed up the tree; where pods must come in multiples, rounded down to them."""
 
-    def __init__(self, levels: tuple[Level, ...], slots: Ints, multiples: dict[int, int]) -> None:
-        self._levels, self._multiples = levels, multiples
+    def __init__(
+        self, levels: tuple[Level, ...], slots: Ints, multiples: dict[int, int], likes: Liking | None = None
+    ) -> None:
+        self._levels, self._multiples, self._likes = levels, multiples, likes
         self.sums: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(levels)  # per level [D]
         self.sums[-1] = self._rounded(len(levels) - 1, slots)
         for i in range(len(levels) - 2, -1, -1):
@@ -77,14 +80,17 @@ class Tree:
         for i, child in enumerate(children):
             if sums[child] >= wanted:
                 enough = [other for other in children[i:] if sums[other] >= wanted]
-                least = min(int(sums[other]) for other in enough)
-                return [*chosen, next(other for other in enough if sums[other] == least)]
+                return [*chosen, min(enough, key=lambda other: (-self._liked(level, other), int(sums[other])))]
             chosen.append(child)
             wanted -= int(sums[child])
         return chosen
 
     def _rank(self, level: int, domain: int) -> tuple[Any, ...]:
-        return -int(self.sums[level][domain]), natural(self._levels[level].names[domain])
+        name = natural(self._levels[level].names[domain])
+        return -self._liked(level, domain), -int(self.sums[level][domain]), name
+
+    def _liked(self, level: int, domain: int) -> int:
+        return self._likes.at(level, domain) if self._likes is not None else 0
 
     def _rounded(self, level: int, values: Ints) -> Ints:
         multiple = self._multiples.get(level, 1)

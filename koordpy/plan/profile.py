@@ -62,7 +62,8 @@ class Profile:
     prefilters: tuple[PreFilter, ...] = field(init=False)  # those of the filters that are
 
     def only(self, within: Bools, scores: tuple[tuple[Score, int], ...] | None = None) -> Profile:
-        """The same profile, asking only some nodes, `[N]`, and with other scores if given."""
+        """The same profile, asking only some of the nodes that it asks, `[N]`, and with other scores if given."""
+        within = within if self.within is None else within & self.within
         derived = replace(self, within=within, scores=self.scores if scores is None else scores)
         object.__setattr__(derived, "root", self.root)
         return derived

@@ -28,6 +28,7 @@ from koordpy.plan.filters.volume_restrictions import VolumeRestrictions
 from koordpy.plan.filters.volume_zone import VolumeZone
 from koordpy.plan.profile import Filter, Score
 from koordpy.plan.scores.image_locality import ImageLocality
+from koordpy.plan.scores.network_topology import NetworkTopology
 from koordpy.plan.scores.node_affinity import NodeAffinity as NodeAffinityScore
 from koordpy.plan.scores.taint_toleration import TaintToleration as TaintTolerationScore
 
@@ -77,6 +78,7 @@ BUILT_IN = (
     Plugin("InterPodAffinity", lambda _: InterPodAffinity(), arguments.affinity_score, weight=2, takes_args=True),
     Plugin("NodeResourcesBalancedAllocation", score=arguments.balanced_score, takes_args=True),
     Plugin("ImageLocality", score=lambda _: ImageLocality()),
+    Plugin("NetworkTopology", score=lambda _: NetworkTopology()),  # ours; Koordinator has it in Coscheduling
 )
 
 # The stages of gangs are the scheduler's own, at every extension point; what can be set is read elsewhere.

@@ -28,7 +28,7 @@ from koordpy.plan import placement
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.profiles import PluginSet, Wishes, build_profile
 from koordpy.queue import JobQueue
 from tests.differential.answer import Answer, Scores
 from tests.differential.pods import KUBE_SCHEDULER
@@ -36,7 +36,8 @@ from tests.differential.world import OWNERS
 
 Json = dict[str, Any]
 
-PROFILE = default_profile(KUBE_SCHEDULER)
+# Without the score that kube-scheduler does not have; on pods that say nothing about the network it is 0.
+PROFILE = build_profile(KUBE_SCHEDULER, Wishes(scores=PluginSet(disabled=("NetworkTopology",))))
 STRUCTS = {
     "Namespace": Namespace,
     "Node": Node,

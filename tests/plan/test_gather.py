@@ -11,48 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordpy.api.topology import GatherRule, Layer, gather_rules
+from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.gather import plan_gathered
 from koordpy.plan.job import Demand, Job
-from tests.builders import node
+from tests.builders import pod
 from tests.plan.gang_jobs import NAME, PROFILE, gang, members, where
-
-SPINE, BLOCK = "SpineLayer", "BlockLayer"
-LAYERS = (
-    Layer(SPINE, "", ("spine",)),
-    Layer(BLOCK, SPINE, ("block",)),
-    Layer("NodeTopologyLayer", BLOCK),
-)
-
-
-def tree(*nodes: tuple[str, str, dict[str, Any]]) -> Cluster:
-    """`tree(("s1/b1", "n1", {"cpu": 1}), ...)`: nodes under a spine and a block."""
-    cluster = Cluster()
-    cluster.topology.set_layers(LAYERS)
-    for path, name, given_ in nodes:
-        spine, _, block = path.partition("/")
-        labels = {key: value for key, value in (("spine", spine), ("block", block)) if value}
-        cluster.upsert_node(node(name, labels=labels, **given_))
-    return cluster
+from tests.plan.trees import BLOCK, EIGHT, ONE, SELECTOR, SPINE, must, tree
 
 
 def gathered(cluster: Cluster, *demands: Demand, rules: str = "") -> Plan | Refusal:
     pods = tuple(pod for demand in demands for pod in demand.members)
     asked = gather_rules(rules) if rules else (GatherRule(SPINE.lower(), must=False, multiple=1),)
     return plan_gathered(Job("job", pods, demands), cluster, {NAME: PROFILE}, asked)
-
-
-def must(layer: str, multiple: int = 0) -> str:
-    return f'{{"gatherStrategy":[{{"layer":"{layer}","strategy":"MustGather","podCountMultiple":{multiple}}}]}}'
-
-
-ONE = {"cpu": 1}
-EIGHT = [
-    ("s1/b1", "node-1", ONE), ("s1/b1", "node-8", ONE), ("s1/b2", "node-2", ONE), ("s1/b2", "node-7", ONE),
-    ("s2/b3", "node-3", ONE), ("s2/b3", "node-6", ONE), ("s2/b4", "node-4", ONE), ("s2/b4", "node-5", ONE),
-]  # fmt: skip
 
 
 def test_members_are_laid_out_next_to_each_other_in_the_order_of_their_names():
@@ -132,8 +104,8 @@ def test_a_master_and_workers_of_other_sizes_are_gathered_together():
 def test_members_with_an_index_are_laid_out_by_it():
     cluster = tree(*EIGHT)
     pods = members(cluster, 3, cpu=1)
-    for pod, index in zip(pods, (10, 9, 2), strict=True):
-        pod.index = index
+    for each, index in zip(pods, (10, 9, 2), strict=True):
+        each.index = index
     placed = where(cluster, gathered(cluster, gang("a", pods)))
     assert [placed[name] for name in ("a-3", "a-2", "a-1")] == ["node-1", "node-8", "node-2"]
 
@@ -148,6 +120,17 @@ def test_a_node_without_labels_is_not_lost():
 def test_blocks_of_one_name_in_two_spines_are_two_blocks():
     cluster = tree(("s1/b1", "n1", ONE), ("s2/b1", "n2", ONE))
     assert isinstance(gathered(cluster, gang("a", members(cluster, 2, cpu=1)), rules=must(BLOCK)), Refusal)
+
+
+def test_blocks_where_pods_with_the_same_selector_run_come_before_tighter_ones():
+    liking = {"annotations": {SELECTOR: "team-x"}}
+    cluster = tree(*EIGHT, ("s3/b5", "node-9", {"cpu": 2}), ("s3/b5", "node-10", {"cpu": 2}))
+    cluster.upsert_pod(pod("old", node="node-9", cpu=1, **liking))
+    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1, **liking)), rules=must(BLOCK)))
+    assert set(placed.values()) == {"node-10"}  # one node holds both, and lies in the block of `old`
+    placed = where(cluster, gathered(cluster, gang("b", members(cluster, 3, "b", cpu=1, **liking)), rules=must(BLOCK)))
+    assert set(placed.values()) == {"node-9", "node-10"}
+    assert placed["b-1"] == "node-9"
 
 
 @settings(max_examples=200, deadline=None)

@@ -24,6 +24,7 @@ WEIGHTS = {
     "InterPodAffinity": 2,
     "NodeResourcesBalancedAllocation": 1,
     "ImageLocality": 1,
+    "NetworkTopology": 1,
 }
 
 

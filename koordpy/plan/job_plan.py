@@ -1,0 +1,22 @@
+"""Filter and Score: the plan of a job, of whatever kind it is."""
+
+from __future__ import annotations
+
+from koordpy.cluster.picture import Cluster
+from koordpy.plan.answer import Plan, Refusal
+from koordpy.plan.gangs import Profiles, plan_gangs
+from koordpy.plan.gather import plan_gathered
+from koordpy.plan.job import Job
+from koordpy.plan.planner import plan
+from koordpy.plan.siblings import Rules, plan_beside
+
+
+def plan_job(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Plan | Refusal:
+    """Gangs or a single pod; `rules` are what the job asks of the network topology. The picture is left as it was."""
+    if rules and job.demands:
+        return plan_gathered(job, cluster, profiles, rules)
+    if rules:
+        return plan_beside(job, cluster, profiles[job.members[0].scheduler], rules)
+    if job.demands:
+        return plan_gangs(job, cluster, profiles)
+    return plan(job, cluster, profiles[job.members[0].scheduler])

@@ -1,0 +1,38 @@
+"""Pods that are liked near: those with the same `network-topology-selector`, on each node and up the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from koordpy.cluster.arrays import Ints
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.shapes import Shape
+from koordpy.cluster.topology import Level
+
+
+class Liking:
+    """How many of them are in each domain."""
+
+    def __init__(self, levels: tuple[Level, ...], counts: Ints) -> None:
+        self._sums = [level.sums(counts) for level in levels]  # per level [D]
+
+    def at(self, level: int, domain: int) -> int:
+        return int(self._sums[level][domain])
+
+
+def liking_of(members: Sequence[PodRecord], cluster: Cluster) -> Liking | None:
+    """By what the first member says, as in Koordinator; None when it says nothing, or nobody like that runs."""
+    shape = members[0].shape if members else None
+    counts = liked_by(shape, cluster) if shape is not None else None
+    return Liking(cluster.topology.levels, counts) if counts is not None and counts.any() else None
+
+
+def liked_by(shape: Shape, cluster: Cluster) -> Ints | None:
+    """`[N]`: the pods on each node that say the same; None for a shape that says nothing. Not to be written to."""
+    value = shape.traits.network_selector
+    if not value:
+        return None
+    return cluster.census.tally(
+        ("network selector", value), lambda other: other.traits.network_selector == value
+    ).counts

@@ -1,0 +1,30 @@
+"""NetworkTopology: prefer nodes near pods with the same `network-topology-selector`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from koordpy.cluster.arrays import Ints
+from koordpy.cluster.picture import Cluster
+from koordpy.cluster.shapes import Shape
+from koordpy.plan.liking import liked_by
+
+
+class NetworkTopology:
+    """A pod on the same node counts for more than any number in the same block, and so on up the tree."""
+
+    name = "NetworkTopology"
+
+    def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
+        nothing: Ints = np.zeros(len(candidates), dtype=np.int64)
+        liked, levels = liked_by(shape, cluster), cluster.topology.levels
+        if liked is None or not levels or not liked.any():
+            return nothing
+        counts = np.stack([level.sums(liked)[level.codes[candidates]] for level in levels])  # [L, C], the nodes last
+        _, ranks = np.unique(counts[::-1], axis=1, return_inverse=True)  # compared from the nodes upwards
+        highest = int(ranks.max())
+        return ranks.reshape(-1) * 100 // highest if highest else nothing
+
+    def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
+        """A pod that says nothing moves nothing for the next one like it."""
+        return not shape.traits.network_selector
