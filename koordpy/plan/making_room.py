@@ -27,7 +27,7 @@ from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.profile import Filter, Profile
 from koordpy.plan.sparing import Guest, Sparing
-from koordpy.plan.victims import Ledger, whole_gang
+from koordpy.plan.victims import Ledger, goes_whole, whole_gang
 
 # As a Cost, but for one more field in the middle: of jobs that are touched anyway, the one that could give more room.
 _Price = tuple[float, ...]
@@ -47,6 +47,7 @@ class MakingRoom:
         asked = {row for member in job.members if member.shape is not None for row in member.shape.rows.tolist()}
         self._sparing = Sparing(cluster, self.ledger, sorted(asked))
         self._staying = bound_to_stay(level, cluster)
+        self._go_whole = any(goes_whole(gang) for gang in cluster.gangs)
         self.room = _room_without(level, job, cluster, profiles)
         self._places: dict[int, _Place] = {}  # by row of the node
         self._rows_by_job: defaultdict[str, list[int]] = defaultdict(list)  # where each of its candidates is
@@ -104,15 +105,26 @@ class MakingRoom:
         leaving = self.leavers(row, guest, exact=exact)
         if leaving is None:
             return None
-        chosen = self.place(row).chosen
-        more = {pod.uid: pod for pod in leaving if pod not in chosen}
-        for pod in tuple(more.values()):
-            gang = whole_gang(pod, self.cluster)
-            more |= gang.bound if gang is not None else {}
-        cost = self.ledger.marginal(list(more.values()))
-        jobs = {pod.job for pod in more.values() if not self.ledger.standing(pod)[0]} if self._left > 1 else ()
+        place = self.place(row)
+        chosen = place.chosen
+        if place.is_of_lone:
+            lone = self.ledger.marginal_of_lone([pod for pod in leaving if pod not in chosen] if chosen else leaving)
+            return *lone[:4], 0, *lone[4:]
+        more = self._with_their_gangs([pod for pod in leaving if pod not in chosen] if chosen else leaving)
+        cost = self.ledger.marginal(more)
+        jobs = {pod.job for pod in more if not self.ledger.standing(pod)[0]} if self._left > 1 else ()
         others = sum(len(self._rows_by_job[job]) for job in jobs) - len(more)
         return *cost[:4], -max(0, min(others, self._left - 1)), *cost[4:]
+
+    def _with_their_gangs(self, victims: list[PodRecord]) -> list[PodRecord]:
+        """These, and the rest of gangs that go as a whole."""
+        if not self._go_whole:
+            return victims
+        more = {pod.uid: pod for pod in victims}
+        for pod in victims:
+            gang = whole_gang(pod, self.cluster)
+            more |= gang.bound if gang is not None else {}
+        return list(more.values())
 
     def _leave(self, row: int, leaving: list[PodRecord]) -> list[PodRecord]:
         """These leave a node now, and nobody else does of those who may; returns those who stayed before."""
@@ -128,7 +140,7 @@ class MakingRoom:
 
     def _take_along(self, victim: PodRecord) -> set[int]:
         """The rest of a gang that goes as a whole goes for good; where members have a place already, fewer need to."""
-        gang = whole_gang(victim, self.cluster)
+        gang = whole_gang(victim, self.cluster) if self._go_whole else None
         rows: set[int] = set()
         for pod in gang.bound.values() if gang is not None else ():
             row = self.cluster.nodes.row_of(pod.node)
@@ -152,9 +164,15 @@ class MakingRoom:
     def place(self, row: int) -> _Place:
         found = self._places.get(row)
         if found is None:
-            found = self._places[row] = _Place(self._candidates(row), [], [])
-            for pod in found.candidates:
-                self._rows_by_job[pod.job].append(row)
+            candidates = self._candidates(row)
+            jobs = [pod.job for pod in candidates]
+            # Most pods belong to nobody; what they cost can be told without looking at who else leaves.
+            is_of_lone = not len(self.cluster.budgets) and all(
+                job == pod.uid for job, pod in zip(jobs, candidates, strict=True)
+            )
+            found = self._places[row] = _Place(candidates, [], [], is_of_lone)
+            for job in jobs if not is_of_lone else ():
+                self._rows_by_job[job].append(row)
         return found
 
     def _candidates(self, row: int) -> list[PodRecord]:
@@ -176,6 +194,7 @@ class _Place:
     candidates: list[PodRecord]  # who may be evicted
     chosen: list[PodRecord]  # who is
     guests: list[Guest]  # members placed there
+    is_of_lone: bool  # every candidate is a job of its own
 
 
 class _Filling:

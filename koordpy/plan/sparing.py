@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import NamedTuple
+
+import numpy as np
 
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
@@ -33,6 +36,7 @@ class Sparing:
 
     def __init__(self, cluster: Cluster, ledger: Ledger, resources: list[int]) -> None:
         self._cluster, self._ledger, self._resources = cluster, ledger, resources
+        self._rows = np.array(resources, dtype=np.intp)  # [K]
         self._asked: dict[Shape, list[int]] = {}
 
     def leavers(
@@ -44,8 +48,8 @@ class Sparing:
         Those chosen before are off the node already, the other candidates are on it. Not all of them need to go for
         good: `exact` asks the filters, otherwise it is room alone that counts.
         """
-        there = [pod for pod in candidates if pod not in chosen]
-        with self._ledger.without(chosen):
+        there = [pod for pod in candidates if pod not in chosen] if chosen else candidates
+        with self._ledger.without(chosen) if chosen else nullcontext():
             if exact:
                 ways = self._by_filters(row, candidates, there, guests, new)
             else:
@@ -56,8 +60,8 @@ class Sparing:
 
     def _spare(self, row: int, there: list[PodRecord], new: Guest | None) -> list[int] | None:
         """What is left of each resource beside all guests when every candidate is gone."""
-        nodes = self._cluster.nodes
-        spare = [int(nodes.allocatable[each, row] - nodes.requested[each, row]) for each in self._resources]
+        nodes, asked = self._cluster.nodes, self._rows
+        spare: list[int] = (nodes.allocatable[:, row][asked] - nodes.requested[:, row][asked]).tolist()
         for pod in there:
             _add(spare, self._amounts(pod.shape))
         if new is None:
@@ -74,7 +78,7 @@ class Sparing:
         spare = self._spare(row, there, new)
         if spare is None:
             return []
-        if not any(_fits(self._amounts(pod.shape), spare) for pod in candidates):
+        if not any(_fits(self._amounts(shape), spare) for shape in {pod.shape for pod in candidates}):
             return [candidates]  # nobody can stay, in whatever order
         return [self._without_room(list(spare), order) for order in self._orders(candidates)]
 
@@ -162,7 +166,7 @@ class Sparing:
 
 def _fits(asked: list[int], spare: list[int]) -> bool:
     """What is not asked for does not matter, even where there is less than nothing of it."""
-    return all(have >= want or not want for have, want in zip(spare, asked, strict=True))
+    return all([have >= want or not want for have, want in zip(spare, asked, strict=True)])  # noqa: C419 - 2x faster
 
 
 def _add(spare: list[int], asked: list[int]) -> None:

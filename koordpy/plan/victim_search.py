@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
+import numpy as np
+
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.shapes import Shape
 from koordpy.cluster.trial import Trial
-from koordpy.plan import placement
+from koordpy.plan import batch, placement
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.clearing import bound_to_stay, take_off, take_off_all
 from koordpy.plan.futility import why_not
@@ -198,14 +201,36 @@ def _works(
 
 
 def _all_let_in(placements: list[Placement], cluster: Cluster, profiles: Profiles, trial: Trial) -> bool:
-    mark, fits = trial.mark(), True
+    mark = trial.mark()
+    fits = all(_let_in(*each, cluster, profiles, trial) for each in _by_shape(placements, cluster).items())
+    trial.undo(mark)
+    return fits
+
+
+def _by_shape(placements: list[Placement], cluster: Cluster) -> dict[tuple[Shape, str], list[int]]:
+    """The rows of their nodes."""
+    found: dict[tuple[Shape, str], list[int]] = {}
     for each in placements:
         pod, row = cluster.pods[each.uid], cluster.nodes.row_of(each.node)
         assert pod.shape is not None
         assert row is not None
-        fits = fits and bool(placement.feasible(pod.shape, cluster, profiles[pod.scheduler])[row])
-        trial.place(row, pod.shape)
-    trial.undo(mark)
+        found.setdefault((pod.shape, pod.scheduler), []).append(row)
+    return found
+
+
+def _let_in(kind: tuple[Shape, str], rows: list[int], cluster: Cluster, profiles: Profiles, trial: Trial) -> bool:
+    """Whether pods of a shape fit on these rows; they are there afterwards."""
+    shape, profile = kind[0], profiles[kind[1]]
+    slots = batch.slots(shape, cluster, profile)
+    if slots is not None:
+        taken, counts = np.unique(np.array(rows), return_counts=True)
+        fits = bool((slots[taken] >= counts).all())
+        trial.place_all(taken, shape, counts)
+        return fits
+    fits = True
+    for row in rows:
+        fits = fits and bool(placement.feasible(shape, cluster, profile)[row])
+        trial.place(row, shape)
     return fits
 
 

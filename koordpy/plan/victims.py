@@ -88,15 +88,30 @@ class Ledger:
         """What further victims would cost, beside those that are in the set already."""
         if not more:
             return Cost()
+        losses = [self._loss(victim) for victim in more]
         highest = max(victim.priority for victim in more)
         return Cost(
             violations=len(self.violators(more)),
             highest=highest,
-            broken=self._broken_anew(more),
-            touched=len({job for victim in more if not self._taken[job := self._loss(victim).job]}),
-            priorities=sum(victim.priority - _LOWEST for victim in more),
+            broken=self._broken_anew(losses),
+            touched=len({loss.job for loss in losses if not self._taken[loss.job]}),
+            priorities=sum([victim.priority for victim in more]) - _LOWEST * len(more),
             victims=len(more),
             earliest=-min(_begun(victim) for victim in more if victim.priority == highest),
+        )
+
+    def marginal_of_lone(self, more: list[PodRecord]) -> Cost:
+        """The same for pods that are each a job of their own and under no budget: no other victim matters to them."""
+        if not more:
+            return Cost()
+        highest, number = max([victim.priority for victim in more]), len(more)
+        return Cost(
+            highest=highest,
+            broken=number,
+            touched=number,
+            priorities=sum([victim.priority for victim in more]) - _LOWEST * number,
+            victims=number,
+            earliest=-min([_begun(victim) for victim in more if victim.priority == highest]),
         )
 
     def standing(self, victim: PodRecord) -> tuple[bool, bool]:
@@ -131,12 +146,10 @@ class Ledger:
         for budget in loss.budgets:
             self._against[budget.key] += times
 
-    def _broken_anew(self, more: list[PodRecord]) -> int:
-        losses: dict[tuple[str, str], tuple[int, int]] = {}
-        for victim in more:
-            loss = self._loss(victim)
-            losses[loss.whole] = loss.surplus, losses.get(loss.whole, (0, 0))[1] + 1
-        return sum(self._lost[whole] <= surplus < self._lost[whole] + lost for whole, (surplus, lost) in losses.items())
+    def _broken_anew(self, more: list[_Loss]) -> int:
+        lost = Counter(loss.whole for loss in more)
+        surplus = {loss.whole: loss.surplus for loss in more}
+        return sum(self._lost[whole] <= surplus[whole] < self._lost[whole] + number for whole, number in lost.items())
 
     def _loss(self, victim: PodRecord) -> _Loss:
         known = self._losses.get(victim.uid)
@@ -163,10 +176,13 @@ def gang_of(victim: PodRecord, cluster: Cluster) -> Gang | None:
 def whole_gang(victim: PodRecord, cluster: Cluster) -> Gang | None:
     """The gang that a victim takes along, if its PodGroup asks for that."""
     gang = gang_of(victim, cluster)
-    pod_group = gang.pod_group if gang is not None else None
-    if pod_group is None or pod_group.metadata.annotations.get(DISRUPTION_MODE) != "All":
-        return None
-    return gang
+    return gang if gang is not None and goes_whole(gang) else None
+
+
+def goes_whole(gang: Gang) -> bool:
+    """Its PodGroup asks that all of it goes if one has to."""
+    pod_group = gang.pod_group
+    return pod_group is not None and pod_group.metadata.annotations.get(DISRUPTION_MODE) == "All"
 
 
 def _begun(victim: PodRecord) -> float:
