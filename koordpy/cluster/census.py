@@ -4,14 +4,18 @@ Inter-pod affinity and topology spread ask "how many pods like this are in that 
 census keeps one count per node for each selector that was ever asked about, and moves it along as pods come and go (and
 within trials), so that an answer is one `bincount` over the nodes and never a walk over pods.
 
-Costs: a new selector is counted over shapes, not over pods; a pod that moves touches only the counts it matches.
+Costs: a new selector is counted over shapes, not over pods, and mostly only over those that carry the label it asks for
+(its *hook*); a pod that moves touches only the counts it matches.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Hashable, Iterator
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,7 +23,7 @@ import numpy as np
 from koordpy.api.affinity import PodAffinityTerm
 from koordpy.api.errors import MalformedValue
 from koordpy.cluster.arrays import Ints
-from koordpy.cluster.selectors import compile_selector
+from koordpy.cluster.selectors import Hook, compile_selector, hook_of
 from koordpy.cluster.shapes import Shape, ShapeTable
 
 # Selectors kept at once. One count of 5,000 nodes is 40 kB; past this many the ones not asked for longest go.
@@ -36,6 +40,7 @@ class Tally:
 
     counts: Ints  # [N]
     includes: Callable[[Shape], bool]
+    hook: Hook | None = None  # a label that all of them carry
     asked: int = 0  # when it was last asked for, in questions
 
 
@@ -56,6 +61,10 @@ class Term:
     weight: int  # of a preferred one; negative for anti-affinity
     matches: Callable[[Shape], bool]
     counts: Ints  # [N]: pods that carry it
+    hook: Hook | None = None  # a label of all pods that it speaks about
+
+
+E = TypeVar("E", Tally, Term)
 
 
 @dataclass(slots=True)
@@ -67,6 +76,28 @@ class _Checked:
     terms: list[Term] = field(default_factory=list)
 
 
+class _Index(Generic[E]):
+    """Tallies or terms in the order in which they came; and for a shape, those that its labels single out."""
+
+    def __init__(self, entries: Iterable[E] = ()) -> None:
+        self.order: list[E] = []
+        self._of_anybody: list[E] = []
+        self._hooked: defaultdict[Hook, list[E]] = defaultdict(list)
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: E) -> None:
+        self.order.append(entry)
+        (self._of_anybody if entry.hook is None else self._hooked[entry.hook]).append(entry)
+
+    def worth_asking(self, shape: Shape, since: int) -> Iterable[E]:
+        """Those that may have to do with a shape and came after the first `since` entries."""
+        if since:
+            return self.order[since:]
+        hooked = (self._hooked[label] for label in shape.labels.items() if label in self._hooked)
+        return itertools.chain(self._of_anybody, *hooked)
+
+
 class Census:
     """Counts of pods by what selectors ask about them."""
 
@@ -74,9 +105,9 @@ class Census:
         self._shapes = shapes
         self._capacity = 0
         self._tallies: dict[Hashable, Tally] = {}
-        self._order: list[Tally] = []
+        self._tally_index: _Index[Tally] = _Index()
         self._terms: dict[Hashable, Term] = {}
-        self._term_order: list[Term] = []
+        self._term_index: _Index[Term] = _Index()
         self._most_terms = _ENOUGH_TERMS
         self._questions = 0
         self.epoch = 0  # raised when answers about shapes are void: tallies or terms dropped, namespaces relabelled
@@ -84,28 +115,30 @@ class Census:
 
     # --- questions ---
 
-    def tally(self, key: Hashable, includes: Callable[[Shape], bool]) -> Tally:
-        """The count for a question; `key` identifies it, `includes` answers it for one shape."""
+    def tally(self, key: Hashable, includes: Callable[[Shape], bool], hook: Hook | None = None) -> Tally:
+        """The count for a question; `key` identifies it, `includes` answers it for a shape, if that has the hook."""
         self._questions += 1
         tally = self._tallies.get(key)
         if tally is None:
             if len(self._tallies) >= _MOST_TALLIES:
                 self._drop_stale_tallies()
-            tally = self._tallies[key] = Tally(np.zeros(self._capacity, dtype=np.int64), includes)
-            self._order.append(tally)
+            tally = self._tallies[key] = Tally(np.zeros(self._capacity, dtype=np.int64), includes, hook)
+            self._tally_index.add(tally)
             self._count(tally)
         tally.asked = self._questions
         return tally
 
     def pods_matching(self, namespace: str, terms: tuple[PodAffinityTerm, ...]) -> Tally:
         """Pods that match all of the terms, as a pod of this namespace means them."""
-        return self.tally(("terms", namespace, _pack(terms)), self._about(namespace, terms))
+        hook = hook_of(terms[0].label_selector)
+        return self.tally(("terms", namespace, _pack(terms)), self._about(namespace, terms), hook)
 
     def terms_about(self, shape: Shape) -> list[Term]:
         """Terms, carried by pods on nodes, that speak about pods of this shape."""
         checked = shape.remember("terms about", self.epoch, _Checked)
-        checked.terms += [term for term in self._term_order[checked.upto :] if term.matches(shape)]
-        checked.upto = len(self._term_order)
+        asked = self._term_index.worth_asking(shape, checked.upto)
+        checked.terms += [term for term in asked if term.matches(shape)]
+        checked.upto = len(self._term_index.order)
         return checked.terms
 
     def speaks_about_itself(self, shape: Shape, terms: tuple[PodAffinityTerm, ...]) -> bool:
@@ -146,9 +179,9 @@ class Census:
         more = capacity - self._capacity
         if more > 0:
             self._capacity = capacity
-            for tally in self._order:
+            for tally in self._tally_index.order:
                 tally.counts = np.pad(tally.counts, (0, more))
-            for term in self._term_order:
+            for term in self._term_index.order:
                 term.counts = np.pad(term.counts, (0, more))
 
     def set_namespace(self, name: str, labels: dict[str, str] | None) -> bool:
@@ -166,8 +199,9 @@ class Census:
 
     def _including(self, shape: Shape) -> list[Tally]:
         checked = shape.remember("included in", self.epoch, _Checked)
-        checked.found += [tally for tally in self._order[checked.upto :] if tally.includes(shape)]
-        checked.upto = len(self._order)
+        asked = self._tally_index.worth_asking(shape, checked.upto)
+        checked.found += [tally for tally in asked if tally.includes(shape)]
+        checked.upto = len(self._tally_index.order)
         return checked.found
 
     def _carried(self, shape: Shape) -> list[Term]:
@@ -184,8 +218,9 @@ class Census:
             except MalformedValue:
                 matches = _nobody  # somebody else placed this pod; what it says in vain must not stop the counting
             counts = np.zeros(self._capacity, dtype=np.int64)
-            known = self._terms[key] = Term(kind, term.topology_key, weight, matches, counts)
-            self._term_order.append(known)
+            hook = hook_of(term.label_selector)
+            known = self._terms[key] = Term(kind, term.topology_key, weight, matches, counts, hook)
+            self._term_index.add(known)
         return known
 
     def _about(self, namespace: str, terms: tuple[PodAffinityTerm, ...]) -> Callable[[Shape], bool]:
@@ -201,27 +236,27 @@ class Census:
         return lambda namespace: namespace in names or selects(self.namespace_labels.get(namespace, {}))
 
     def _count(self, tally: Tally) -> None:
-        for shape in self._shapes:
+        for shape in self._shapes if tally.hook is None else self._shapes.carrying(tally.hook):
             if shape.on_nodes and tally.includes(shape):
                 for row, pods in shape.on_nodes.items():
                     tally.counts[row] += pods
 
     def _recount(self) -> None:
         self.epoch += 1
-        for tally in self._order:
+        for tally in self._tally_index.order:
             tally.counts[:] = 0
             self._count(tally)
 
     def _drop_stale_tallies(self) -> None:
         keep = sorted(self._tallies.items(), key=lambda item: item[1].asked)[_MOST_TALLIES // 2 :]
         self._tallies = dict(keep)
-        self._order = [tally for _, tally in keep]
+        self._tally_index = _Index(tally for _, tally in keep)
         self.epoch += 1
 
     def _drop_idle_terms(self) -> None:
         """Forget the terms that no pod on a node carries; one that comes back starts at zero, which is where it was."""
         self._terms = {key: term for key, term in self._terms.items() if term.counts.any()}
-        self._term_order = list(self._terms.values())
+        self._term_index = _Index(self._terms.values())
         self._most_terms = max(_ENOUGH_TERMS, 2 * len(self._terms))
         self.epoch += 1
 

@@ -9,6 +9,7 @@ from koordpy.api.meta import LabelSelector
 
 Labels = Mapping[str, str]
 Matches = Callable[[Labels], bool]
+Hook = tuple[str, str]  # a label: key and value
 
 
 def compile_selector(selector: LabelSelector | None, extra: Labels | None = None) -> Matches:
@@ -25,6 +26,12 @@ def compile_selector(selector: LabelSelector | None, extra: Labels | None = None
         return all(test(labels) for test in tests)
 
     return matches
+
+
+def hook_of(selector: LabelSelector | None, extra: Labels | None = None) -> Hook | None:
+    """A label that everything carries that is matched, so that nobody else needs to be asked; None: there is none."""
+    equal = {**(selector.match_labels if selector is not None else {}), **(extra or {})}
+    return next(iter(equal.items()), None)
 
 
 def keys_of(selector: LabelSelector | None) -> Iterable[str]:

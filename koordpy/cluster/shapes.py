@@ -61,13 +61,34 @@ class Traits(msgspec.Struct, frozen=True, gc=False):
     network_selector: str  # pods that say the same are liked near
 
 
+class Request:
+    """What pods ask of resources. There are far fewer sizes than apps, so what is remembered about one is shared."""
+
+    __slots__ = ("__weakref__", "memo")
+
+    def __init__(self) -> None:
+        self.memo: dict[object, tuple[int, Any]] = {}  # by asker: what was computed, and at which point of the usage
+
+
+class Carriers:
+    """The shapes that carry one label."""
+
+    __slots__ = ("__weakref__", "shapes")
+
+    def __init__(self) -> None:
+        self.shapes: weakref.WeakSet[Shape] = weakref.WeakSet()
+
+
 class Shape:
     """One class of interchangeable pods. Compared and hashed by identity."""
 
-    __slots__ = ("__weakref__", "amounts", "labels", "memo", "on_nodes", "rows", "scored", "traits")
+    __slots__ = (
+        "__weakref__", "amounts", "carriers", "labels", "memo", "on_nodes", "request", "rows", "scored", "traits",
+    )  # fmt: skip
 
-    def __init__(self, traits: Traits, resources: ResourceTable) -> None:
-        self.traits = traits
+    def __init__(self, traits: Traits, resources: ResourceTable, request: Request, carriers: list[Carriers]) -> None:
+        self.traits, self.request = traits, request
+        self.carriers = carriers  # held here, so that they are gone with the last shape of a label
         self.labels = dict(traits.labels)
         self.rows: Ints  # [K]
         self.amounts: Ints  # [K]
@@ -101,12 +122,19 @@ class ShapeTable:
         self._resources = resources
         self._shapes: weakref.WeakValueDictionary[bytes, Shape] = weakref.WeakValueDictionary()
         self._by_source: weakref.WeakValueDictionary[bytes, Shape] = weakref.WeakValueDictionary()
+        self._requests: weakref.WeakValueDictionary[tuple[object, ...], Request] = weakref.WeakValueDictionary()
+        self._carriers: weakref.WeakValueDictionary[tuple[str, str], Carriers] = weakref.WeakValueDictionary()
         self.with_disks: weakref.WeakSet[Shape] = weakref.WeakSet()  # attached without a claim
         self._pack = msgspec.msgpack.Encoder(order="deterministic").encode
         self.selected_keys: set[str] = set()  # label keys that some selector asks for
 
     def __iter__(self) -> Iterator[Shape]:
         return iter(list(self._shapes.values()))
+
+    def carrying(self, label: tuple[str, str]) -> list[Shape]:
+        """Those with this label, if some selector asks for its key."""
+        carriers = self._carriers.get(label)
+        return list(carriers.shapes) if carriers is not None else []
 
     def shape_of(self, pod: Pod) -> Shape:
         """The shape of a pod; raises MalformedValue for a request that cannot be read."""
@@ -123,10 +151,27 @@ class ShapeTable:
         key = self._pack(traits)
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._shapes[key] = Shape(traits, self._resources)
+            shape = self._shapes[key] = self._new_shape(traits)
             if traits.disks:
                 self.with_disks.add(shape)
         return shape
+
+    def _new_shape(self, traits: Traits) -> Shape:
+        size = (traits.needed, traits.scored, traits.scored_itself)
+        request = self._requests.get(size)
+        if request is None:
+            request = self._requests[size] = Request()
+        carriers = [self._carriers_of(label) for label in traits.labels]
+        shape = Shape(traits, self._resources, request, carriers)
+        for each in carriers:
+            each.shapes.add(shape)
+        return shape
+
+    def _carriers_of(self, label: tuple[str, str]) -> Carriers:
+        known = self._carriers.get(label)
+        if known is None:
+            known = self._carriers[label] = Carriers()
+        return known
 
     def selected_labels(self, labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
         return tuple(sorted((key, labels[key]) for key in labels.keys() & self.selected_keys))

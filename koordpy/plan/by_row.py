@@ -1,7 +1,8 @@
-"""What is known about each node for a shape, brought up to date only where nodes have changed.
+"""What is known about the room of each node for a request, brought up to date only where nodes have changed.
 
-Between two plans a handful of nodes change out of thousands. Filters and scores that look at one node at a time give
-their computation for a set of rows; it runs for all of them once, and then for those that changed.
+Between two plans a handful of nodes change out of thousands. Filters and scores that look at nothing but a request and
+one node at a time give their computation for a set of rows; it runs for all of them once, and then for those that
+changed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from koordpy.cluster.arrays import Rows
 from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.shapes import Shape
+from koordpy.cluster.shapes import Request
 
 T = TypeVar("T", bound=npt.NDArray[Any])
 
@@ -21,16 +22,16 @@ T = TypeVar("T", bound=npt.NDArray[Any])
 _ALL = slice(None)
 
 
-def by_row(shape: Shape, who: object, nodes: NodeColumns, compute: Callable[[Rows], T]) -> T:
-    """`[N]`: what `compute(rows)` says for every row, remembered for this shape and asker. Not to be written to."""
+def by_row(request: Request, who: object, nodes: NodeColumns, compute: Callable[[Rows], T]) -> T:
+    """`[N]`: what `compute(rows)` says for every row, remembered for request and asker. Not to be written to."""
     now = nodes.usage_log.position
-    known = shape.memo.get(who)
-    changed = nodes.usage_log.since(known[0]) if known is not None else None  # type: ignore[arg-type]
+    known = request.memo.get(who)
+    changed = nodes.usage_log.since(known[0]) if known is not None else None
     if known is None or changed is None or len(known[1]) != nodes.capacity:
         values = compute(_ALL)
     else:
         values = known[1]
         if len(changed):
             values[changed] = compute(changed)
-    shape.memo[who] = (now, values)
+    request.memo[who] = (now, values)
     return values

@@ -14,7 +14,7 @@ from koordpy.api.meta import LabelSelector
 from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.labels import LabelColumn
 from koordpy.cluster.picture import Cluster
-from koordpy.cluster.selectors import compile_selector, is_empty
+from koordpy.cluster.selectors import compile_selector, hook_of, is_empty
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.node_terms import matches_required
 from koordpy.plan.tolerations import admits
@@ -73,7 +73,8 @@ def _constraint(
         traits = other.traits
         return not counts_nothing and not traits.terminating and traits.namespace == namespace and matches(other.labels)
 
-    tally = cluster.census.tally(("spread", namespace, _pack((selector, extra))), includes)
+    key = ("spread", namespace, _pack((selector, extra)))
+    tally = cluster.census.tally(key, includes, hook_of(selector, extra))
     return Constraint(
         max_skew=asked.max_skew,
         min_domains=asked.min_domains or 1,

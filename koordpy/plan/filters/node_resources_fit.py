@@ -31,7 +31,7 @@ class NodeResourcesFit:
         return bool(self._ignored or self._ignored_groups)
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
-        return by_row(shape, self, cluster.nodes, lambda rows: self._fits(shape, cluster, rows))
+        return by_row(shape.request, self, cluster.nodes, lambda rows: self._fits(shape, cluster, rows))
 
     def _fits(self, shape: Shape, cluster: Cluster, rows: Rows) -> Bools:
         """`[C]`: whether each of the rows has room."""

@@ -38,7 +38,7 @@ class NodeResourcesFit:
         self._is_ratio = is_ratio  # then a resource that scores 0 does not count, and averages are rounded
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
-        return by_row(shape, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
+        return by_row(shape.request, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
 
     def score_with(self, shape: Shape, cluster: Cluster, rows: Ints, already: Ints) -> Ints:
         """`[C]`: the score of each of the rows, with so many more pods of the shape there already, `[C]`."""
