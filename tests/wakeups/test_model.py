@@ -80,7 +80,7 @@ def usage(world: World) -> Iterator[str]:
 def census(world: World) -> Iterator[str]:
     """The running counts of selected pods are what counting them anew gives."""
     cluster = world.rig.cluster
-    for tally in cluster.census._order:
+    for tally in cluster.census._tally_index.order:
         counts = np.zeros_like(tally.counts)
         for pod in cluster.pods.values():
             row = cluster.nodes.row_of(pod.node)
@@ -88,5 +88,5 @@ def census(world: World) -> Iterator[str]:
                 counts[row] += 1
         if (counts != tally.counts).any():
             yield f"a tally says {tally.counts.tolist()}, and it is {counts.tolist()}"
-    if any((term.counts < 0).any() for term in cluster.census._term_order):
+    if any((term.counts < 0).any() for term in cluster.census._term_index.order):
         yield "a term is held by fewer than no pods"
