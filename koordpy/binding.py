@@ -31,6 +31,8 @@ from koordpy.volumebinder import VolumeBinder, VolumesNotBound
 
 # Pods that wait for their volumes, which can take minutes, have a lane of their own: no other bind waits for them.
 _VOLUME_WIDTH = 256
+_TELLING_WIDTH = 16
+_TELL_WITHIN_S = 10.0  # while one bind follows another; else at once
 
 log = structlog.get_logger()
 
@@ -66,20 +68,27 @@ class Binder:
         self._reporter, self._volumes, self._on_freed = reporter, volumes, on_freed
         self.binds = Lane(width)
         self._volume_binds = Lane(_VOLUME_WIDTH)
+        self._telling = Lane(_TELLING_WIDTH, behind=self.binds, patience_s=_TELL_WITHIN_S)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.binds.run())
             group.create_task(self._volume_binds.run())
+            group.create_task(self._telling.run())
 
     async def drained(self) -> None:
         """Return when every bind under way has been answered."""
         await self.binds.drained()
 
+    async def told(self) -> None:
+        """Return when the events of all binds are written."""
+        await self._telling.drained()
+
     def clear(self) -> None:
         """Forget what was not begun."""
         self.binds.clear()
         self._volume_binds.clear()
+        self._telling.clear()
 
     def release(self, placements: Sequence[Placement], ticket: Ticket, *, of_gangs: bool) -> None:
         """All of these may be bound."""
@@ -149,7 +158,7 @@ class Binder:
 
     def _bound_or_not(self, release: _Release, pod: PodRecord, node: str, outcome: BindOutcome) -> None:
         if outcome is BindOutcome.BOUND:
-            self._reporter.scheduled(pod, node)
+            self._telling.put(self._reporter.scheduled(pod, node))
             self._note_begun(release, pod, node)
             metrics.SLI_SECONDS.observe(time.monotonic() - release.ticket.first_seen)
             metrics.POD_ATTEMPTS.observe(release.ticket.failures + 1)

@@ -24,7 +24,7 @@ from koordpy.cluster.pods import PodRecord
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, NotFound
 from koordpy.kube.events import EventRecorder, Note
-from koordpy.kube.lane import Lane
+from koordpy.kube.lane import Call, Lane
 from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annotate_object, say_unscheduled
 from koordpy.plan.answer import Refusal
 from koordpy.plan.rating import Rating
@@ -50,11 +50,12 @@ class Reporter:
         self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
         self.lane = Lane(_LANE_WIDTH)
 
-    def scheduled(self, pod: PodRecord, node: str) -> None:
-        """The bind is through."""
+    def scheduled(self, pod: PodRecord, node: str) -> Call:
+        """The bind is through; returns what tells of it, which can wait until nobody waits for a bind."""
         self._said.pop(pod.uid, None)
-        note = f"Successfully assigned {pod.key} to {node}"
-        self._event(pod, "Normal", "Scheduled", "Binding", note)
+        text = f"Successfully assigned {pod.key} to {node}"
+        note = Note(ref(pod).as_object, "Normal", "Scheduled", "Binding", text, pod.scheduler)
+        return partial(self._record, note, self._wall())
 
     def refused(self, pod: PodRecord, refusal: Refusal) -> None:
         """The pod stays pending: condition and event, if they would say something new."""
@@ -204,9 +205,10 @@ class Reporter:
         note = Note(ref(pod).as_object, kind, reason, action, text, controller=controller or pod.scheduler)
         self.lane.put(partial(self._record, note))
 
-    async def _record(self, note: Note) -> None:
+    async def _record(self, note: Note, at: float | None = None) -> None:
+        """Of what happens now, or happened then."""
         try:
-            await self._events.record(note, self._wall())
+            await self._events.record(note, self._wall() if at is None else at)
         except (NotFound, NotLeading):
             return  # the namespace is gone, or it is no longer ours to say
         except ApiError as error:

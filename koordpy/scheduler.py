@@ -118,6 +118,7 @@ class Scheduler:
                 await self.binder.drained()
                 await self.evictor.lane.drained()
                 await self._reporter.lane.drained()
+                await self.binder.told()
 
     def start_over(self) -> None:
         """Before leading again: no assumption and no half-sent bind of an earlier term survives."""

@@ -99,7 +99,7 @@ class _Filling:
         """Of m pods none goes to a node that is not among the m best at first: one of those is always still free."""
         if self._wanted >= len(self._rows):
             return
-        first = self._scored(self._rows, np.zeros(len(self._rows), dtype=np.int64))
+        first = self._scored_first()
         order = first * self._cluster.nodes.capacity - self._cluster.nodes.ranks[self._rows]  # ranks break ties
         best = np.argpartition(order, len(order) - self._wanted)[len(order) - self._wanted :]
         self._rows = np.sort(self._rows[best])
@@ -124,6 +124,13 @@ class _Filling:
         already = np.repeat(np.arange(known, known + more), len(self._rows))
         scores = self._scored(np.tile(self._rows, more), already)  # [more * C]
         self._levels += scores.reshape(more, -1).tolist()
+
+    def _scored_first(self) -> Ints:
+        """`[C]`: as a single pod would be scored, which is mostly remembered from the last one."""
+        total: Ints = np.zeros(len(self._rows), dtype=np.int64)
+        for score, weight in self._moving:
+            total += weight * score.score(self._shape, self._cluster, self._rows)
+        return total
 
     def _scored(self, rows: Ints, already: Ints) -> Ints:
         """`[C]`: for each row, with so many pods of the shape there already."""

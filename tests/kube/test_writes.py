@@ -241,6 +241,40 @@ async def test_a_cleared_lane_begins_nothing_more() -> None:
     task.cancel()
 
 
+async def test_a_lane_behind_another_waits_until_that_is_empty() -> None:
+    first, done = Lane(1), []
+    second = Lane(4, behind=first, patience_s=60)
+    tasks = [asyncio.create_task(lane.run()) for lane in (first, second)]
+    for number in range(3):
+        second.put(lambda number=number: _note_done(done, f"told {number}"))
+        first.put(lambda number=number: _note_done(done, f"bound {number}", after_s=1))
+    await first.drained()
+    assert done == ["bound 0", "bound 1", "bound 2"]
+    await second.drained()
+    assert sorted(done[3:]) == ["told 0", "told 1", "told 2"]
+    for task in tasks:
+        task.cancel()
+
+
+async def test_a_lane_behind_another_has_patience_but_not_for_ever() -> None:
+    first, done = Lane(1), []
+    second = Lane(4, behind=first, patience_s=10)
+    tasks = [asyncio.create_task(lane.run()) for lane in (first, second)]
+    first.put(lambda: _note_done(done, "bound", after_s=1000))
+    second.put(lambda: _note_done(done, "told"))
+    await asyncio.sleep(9)
+    assert done == []
+    await asyncio.sleep(2)
+    assert done == ["told"]
+    for task in tasks:
+        task.cancel()
+
+
+async def _note_done(done: list[str], what: str, after_s: float = 0.0) -> None:
+    await asyncio.sleep(after_s)
+    done.append(what)
+
+
 async def _say(world: World, obj: Json) -> None:
     condition = Unscheduled("Unschedulable", "no room", obj["metadata"]["resourceVersion"], generation=1, at=0.0)
     await say_unscheduled(world.client, ref(obj), condition)
