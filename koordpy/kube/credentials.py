@@ -1,7 +1,7 @@
 """Where the API server is and who we are, from a kubeconfig or from the pod we run in.
 
-kubernetes_asyncio reads every format there is (tokens, token files, client certificates, exec plugins, OIDC); this is
-the only module that imports it, and only when credentials are loaded, because the import takes half a second.
+The plain kinds are read by `identity.py`. kubernetes_asyncio reads every format there is (exec plugins, OIDC, several
+files); this is the only module that imports it, and only for what is not plain, because the import takes half a second.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ import asyncio
 import os
 import ssl
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
+
+from koordpy.kube import identity
 
 # The kubelet rotates a projected token when 80 % of its life is over; client-go also looks once a minute.
 _REREAD_S = 60.0
@@ -86,6 +89,30 @@ async def load_credentials(kubeconfig: str | None, context: str | None = None) -
 
 
 async def _from_kubeconfig(path: str, context: str | None) -> Credentials:
+    plain = _Plain(lambda: identity.of_kubeconfig(path, context))
+    try:
+        found = plain.read()
+        if found is not None:
+            return Credentials(found, plain)
+    except (OSError, ValueError) as error:  # errors of TLS are OSErrors too
+        raise BadCredentials(f"kubeconfig {path}: {_one_line(error)}") from error
+    return await _from_special_kubeconfig(path, context)
+
+
+class _Plain:
+    """What is read without anybody's help, and read again in the same way."""
+
+    def __init__(self, read: Callable[[], identity.Identity | None]) -> None:
+        self.read = read
+
+    async def load(self, configuration: Any, *, afresh: bool) -> None:  # noqa: ARG002 - the files are all there is
+        found = self.read()
+        if found is None:
+            raise BadCredentials("it is not what it was when we started; restart koordpy")
+        configuration.api_key = found.api_key
+
+
+async def _from_special_kubeconfig(path: str, context: str | None) -> Credentials:
     from kubernetes_asyncio import client  # noqa: PLC0415 - heavy, see the module docstring
 
     configuration = client.Configuration()
@@ -118,24 +145,13 @@ class _Kubeconfig:
 
 
 async def _from_cluster() -> Credentials:
-    from kubernetes_asyncio import client  # noqa: PLC0415
-
-    configuration = client.Configuration()
-    source = _ServiceAccount()
+    source = _Plain(identity.of_service_account)
     try:
-        await source.load(configuration, afresh=True)
-        return Credentials(configuration, source)
-    except Exception as error:
+        return Credentials(source.read(), source)
+    except (OSError, ValueError) as error:
         raise BadCredentials(
             f"no --kubeconfig and no KUBECONFIG, and this is not a pod with a service account: {_one_line(error)}"
         ) from error
-
-
-class _ServiceAccount:
-    async def load(self, configuration: Any, *, afresh: bool) -> None:  # noqa: ARG002 - the file is all there is
-        from kubernetes_asyncio import config  # noqa: PLC0415
-
-        config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
 
 
 def _ssl_context(configuration: Any) -> ssl.SSLContext | bool:

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 from aiohttp import web
-from kubernetes_asyncio.config import incluster_config
 
 from koordpy.kube import credentials as module
+from koordpy.kube import identity
 from koordpy.kube.client import Client
 from koordpy.kube.credentials import BadCredentials, load_credentials
 from koordpy.kube.errors import ApiError, Unauthorized, Unavailable
@@ -60,6 +60,23 @@ async def test_a_token_is_sent_as_it_stands(tmp_path) -> None:
     found = await load_credentials(str(kubeconfig(tmp_path / "k", {"token": "secret"}, server="http://x:80/")))
     assert found.url == "http://x:80"
     assert await found.headers() == {"Authorization": "Bearer secret"}
+
+
+async def test_what_is_plain_is_read_without_the_large_library(tmp_path) -> None:
+    """Its import is half of what a start takes."""
+    path = kubeconfig(tmp_path / "k", {"token": "secret"})
+    code = (
+        "import asyncio, sys; from koordpy.kube.credentials import load_credentials as load; "
+        f"asyncio.run(load({str(path)!r})); print('kubernetes_asyncio' in sys.modules)"
+    )
+    found = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE)
+    assert (await found.communicate())[0] == b"False\n"
+
+
+async def test_paths_are_relative_to_the_kubeconfig(tmp_path) -> None:
+    (tmp_path / "token").write_text("beside\n")
+    found = await load_credentials(str(kubeconfig(tmp_path / "k", {"tokenFile": "token"})))
+    assert await found.headers() == {"Authorization": "Bearer beside"}
 
 
 async def test_a_user_without_credentials_sends_none(tmp_path) -> None:
@@ -196,11 +213,10 @@ async def test_garbage_is_one_line_that_names_the_file(tmp_path, content) -> Non
 
 @pytest.fixture
 def service_account(tmp_path, monkeypatch) -> Path:
-    ca = Authority(tmp_path).pair.certificate
+    (tmp_path / "ca.crt").write_bytes(Authority(tmp_path).pair.certificate.read_bytes())
     token = tmp_path / "token"
     token.write_text("first\n")
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
+    monkeypatch.setattr(identity, "_SERVICE_ACCOUNT", tmp_path)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     return token
