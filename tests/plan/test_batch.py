@@ -56,8 +56,16 @@ def random_cluster(rng: Random) -> Cluster:
         )
         for neighbour in range(rng.randint(0, 3)):
             near = affinity(apart=[pod_term("zone", selector(app="a"))]) if rng.random() < 0.1 else None
+            ports = [host_port(80)] if rng.random() < 0.1 else None
             cluster.upsert_pod(
-                pod(f"r{number}-{neighbour}", node=f"n{number}", cpu="300m", memory="100Mi", affinity=near)
+                pod(
+                    f"r{number}-{neighbour}",
+                    node=f"n{number}",
+                    cpu="300m",
+                    memory="100Mi",
+                    affinity=near,
+                    host_ports=ports,
+                )
             )
     return cluster
 
@@ -68,6 +76,8 @@ def random_pod(rng: Random) -> dict[str, Any]:
         given["labels"] = {"app": "a"}
     if rng.random() < 0.3:
         given["tolerations"] = [{"key": "k", "operator": "Exists"}]
+    if rng.random() < 0.2:
+        given["host_ports"] = [host_port(80)]
     if rng.random() < 0.4:
         preferred = {
             "weight": 50,
@@ -97,7 +107,6 @@ def test_a_batch_goes_where_its_pods_would_go_one_by_one(seed: int):
 @pytest.mark.parametrize(
     "given_",
     [
-        {"host_ports": [host_port(80)]},
         {"affinity": affinity(apart=[pod_term("zone", selector(app="a"))]), "labels": {"app": "a"}},
         {"spread": [spread_over("zone", selector(app="a"))], "labels": {"app": "a"}},
     ],

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools
+from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.shapes import Shape
@@ -32,6 +32,10 @@ class NodePorts:
         for port in shape.traits.ports:
             free[list(cluster.ports.taken(port))] = False
         return free
+
+    def slots(self, shape: Shape, cluster: Cluster) -> Ints:
+        """`[N]`: one pod of the shape, and the port is taken."""
+        return np.asarray(self.passes(shape, cluster), dtype=np.int64)
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002
         yield _REASON, refused
