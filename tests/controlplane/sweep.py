@@ -14,7 +14,10 @@ from tests.controlplane.client import TIMEOUT_SECONDS, Json
 
 REGISTRY = "/registry/"
 # The scheduler of the next test would see these. Definitions of custom resources stay: they take a second to make.
-CLUSTER_SCOPED = ("minions", "priorityclasses", "persistentvolumes", "storageclasses", "runtimeclasses")
+CLUSTER_SCOPED = (
+    "minions", "priorityclasses", "persistentvolumes", "storageclasses", "runtimeclasses",
+    "scheduling.koordinator.sh/clusternetworktopologies",
+)  # fmt: skip
 OPERATIONS_PER_TRANSACTION = 100  # etcd takes 128
 
 

@@ -1,4 +1,4 @@
-"""PodGroups of both API groups, defined once per server."""
+"""PodGroups of both API groups and the network topology, defined once per server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tests.scenarios.api import Api, Refused
-from tests.scenarios.mirror import GROUPS
+from tests.scenarios.mirror import GROUPS, TOPOLOGIES
 from tests.scenarios.objects import POD_GROUP_APIS
 
 Json = dict[str, Any]
@@ -19,12 +19,14 @@ _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 async def install_crds(server: Api) -> None:
-    for api, group in POD_GROUP_APIS.items():
+    defined = {GROUPS[api]: f"podgroups.{group}" for api, group in POD_GROUP_APIS.items()}
+    defined[TOPOLOGIES] = "clusternetworktopologies.scheduling.koordinator.sh"
+    for path, name in defined.items():
         try:
-            await server.ask("GET", GROUPS[api])
+            await server.ask("GET", path)
         except Refused:
-            await server.ask("POST", _DEFINITIONS, _definition(group))
-            await _served(server, GROUPS[api])
+            await server.ask("POST", _DEFINITIONS, _definition(name))
+            await _served(server, path)
 
 
 async def _served(server: Api, path: str) -> None:
@@ -38,5 +40,5 @@ async def _served(server: Api, path: str) -> None:
                 return
 
 
-def _definition(group: str) -> Json:
-    return yaml.safe_load((_FOLDER / f"podgroups.{group}.yaml").read_text())
+def _definition(name: str) -> Json:
+    return yaml.safe_load((_FOLDER / f"{name}.yaml").read_text())

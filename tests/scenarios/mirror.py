@@ -20,6 +20,7 @@ Listener = Callable[[str, Json], None]  # ADDED, MODIFIED or DELETED, and the ob
 
 PODS, NODES, EVENTS = "/api/v1/pods", "/api/v1/nodes", "/apis/events.k8s.io/v1/events"
 GROUPS = {api: f"/apis/{group}/v1alpha1/podgroups" for api, group in POD_GROUP_APIS.items()}
+TOPOLOGIES = "/apis/scheduling.koordinator.sh/v1alpha1/clusternetworktopologies"
 _PAUSE_S = 0.05
 _LIST_S = 20.0
 

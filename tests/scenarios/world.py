@@ -36,6 +36,7 @@ from tests.scenarios.crds import install_crds
 from tests.scenarios.expecting import ExpectingVerbs
 from tests.scenarios.faults import FaultyTransport
 from tests.scenarios.mirror import EVENTS, GROUPS, NODES, PODS, Mirror
+from tests.scenarios.network import NetworkVerbs
 from tests.scenarios.observer import Observer
 from tests.scenarios.operating import OperatingVerbs
 from tests.scenarios.pods import PodVerbs
@@ -46,7 +47,7 @@ _CONNECTIONS = 32
 _TICK_S = 2.0**-20
 
 
-class World(ClusterVerbs, PodVerbs, OperatingVerbs, ExpectingVerbs):
+class World(ClusterVerbs, NetworkVerbs, PodVerbs, OperatingVerbs, ExpectingVerbs):
     """A cluster with koordpy on it, and everything that a story can do with it and expect of it."""
 
     other_namespace: str
