@@ -203,7 +203,8 @@ class Gathering:
         if len(rows) < len(members):
             return None
         names = self._cluster.nodes.names
-        return [Placement(member.uid, names[row]) for member, row in zip(by_rank(members), rows, strict=True)]
+        found = [Placement(member.uid, names[row]) for member, row in zip(by_rank(members), rows, strict=True)]
+        return found if self._multiples_hold(found) else None
 
     def _first_fit(self, level: int, domain: int) -> list[Placement] | None:
         """Members of several kinds in the order of rank, each on the first node of the tree that takes it."""
@@ -236,6 +237,7 @@ class Gathering:
         return _InOrder(scores)
 
     def _multiples_hold(self, placements: list[Placement] | tuple[Placement, ...]) -> bool:
+        """Also in layers above the domain: three pods on one node are three in its block."""
         nodes = self._cluster.nodes
         rows = [row for each in placements if (row := nodes.row_of(each.node)) is not None]
         for level, multiple in self._multiples.items():

@@ -190,3 +190,11 @@ def test_the_same_input_gives_the_same_placement():
         cluster = tree(*order)
         answers.append(where(cluster, gathered(cluster, gang("a", members(cluster, 3, cpu=1)))))
     assert all(answer == answers[0] for answer in answers)
+
+
+def test_multiples_hold_in_the_layers_above_the_domain_that_is_chosen():
+    cluster = tree(("s1/b1", "large", {"cpu": 8}), ("s1/b2", "other", {"cpu": 2}))
+    rules = '{"gatherStrategy":[{"layer":"BlockLayer","strategy":"PreferGather","podCountMultiple":2}]}'
+    assert isinstance(gathered(cluster, gang("a", members(cluster, 3, cpu=1)), rules=rules), Refusal)
+    placed = where(cluster, gathered(cluster, gang("b", members(cluster, 4, "b", cpu=1)), rules=rules))
+    assert set(placed.values()) == {"large"}
