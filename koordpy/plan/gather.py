@@ -98,6 +98,7 @@ class Gathering:
         known = [(cluster.topology.level_of(rule.layer), rule) for rule in rules]
         self._multiples = {level: rule.multiple for level, rule in known if level is not None and rule.multiple > 1}
         self._top = top_of(rules, cluster)
+        self._musts = [level for level, rule in known if level is not None and rule.must]
         self._likes = liking_of(job.members, cluster)
         self._batches = _batches(job)
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
@@ -148,12 +149,20 @@ class Gathering:
             )
 
     def _large_enough(self, level: int) -> list[int]:
-        enough = self._levels[level].real.copy()
+        enough = self._allowed(level)
         for tree, members in zip(self._trees, self._batches.values(), strict=True):
             enough &= tree.sums[level] >= len(members)
-        enough &= self._inside(level, self._gathering_nodes())
         found: list[int] = np.flatnonzero(enough).tolist()
         return found
+
+    def _allowed(self, level: int) -> Bools:
+        """`[D]`: the domains of a level that may be gathered in: those with siblings, if there are any."""
+        each = self._levels[level]
+        inside = np.zeros(len(each.names), dtype=np.bool_)
+        inside[each.codes[self._gathering_nodes()]] = True
+        if self._near is not None:
+            inside &= each.sums(self._near) > 0
+        return inside & each.real
 
     def _tightness(self, level: int, domain: int) -> tuple[int, ...]:
         """Siblings and liked ones that are there (the more, the better); slots offered, here and around it."""
@@ -174,20 +183,11 @@ class Gathering:
         return int(self._near[self._levels[level].codes == domain].sum())
 
     def _gathering_nodes(self) -> Bools:
-        """`[N]`: the nodes of domains that may be gathered in: where siblings are, if there are any."""
-        top = self._levels[self._top]
-        allowed = top.real.copy()
-        if self._near is not None:
-            there = np.zeros_like(allowed)
-            there[top.codes[(self._near > 0) & (top.codes >= 0)]] = True
-            allowed &= there
-        return (top.codes >= 0) & allowed[top.codes]
-
-    def _inside(self, level: int, nodes: Bools) -> Bools:
-        """`[D]`: the domains of a level that have some of these nodes."""
-        inside = np.zeros(len(self._levels[level].names), dtype=np.bool_)
-        inside[self._levels[level].codes[nodes]] = True
-        return inside
+        """`[N]`: the nodes that have a domain with a name in every layer that must hold the whole job."""
+        nodes = self._cluster.nodes.live.copy()
+        for level in self._musts:
+            nodes &= self._levels[level].real[self._levels[level].codes]
+        return nodes
 
     # --- and how in it ---
 

@@ -198,3 +198,10 @@ def test_multiples_hold_in_the_layers_above_the_domain_that_is_chosen():
     assert isinstance(gathered(cluster, gang("a", members(cluster, 3, cpu=1)), rules=rules), Refusal)
     placed = where(cluster, gathered(cluster, gang("b", members(cluster, 4, "b", cpu=1)), rules=rules))
     assert set(placed.values()) == {"large"}
+
+
+def test_of_two_layers_that_must_hold_the_job_both_are_kept():
+    cluster = tree(("/b9", "n1", {"cpu": 2}), ("s1/b1", "n2", {"cpu": 3}))
+    both = must(SPINE).replace("]}", "," + must(BLOCK).removeprefix('{"gatherStrategy":['))
+    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1)), rules=both))
+    assert set(placed.values()) == {"n2"}

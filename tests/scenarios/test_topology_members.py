@@ -172,7 +172,7 @@ async def test_siblings_are_known_after_a_restart(world: World) -> None:
     await world.pending("a-3")
 
 
-@pytest.mark.parametrize("policy", ["once-satisfied"])
+@pytest.mark.parametrize("policy", ["once-satisfied", "waiting-and-running", "only-waiting"])
 async def test_a_gang_half_of_which_was_bound_when_the_scheduler_died_is_completed_beside_that_half(
     world: World, policy: str
 ) -> None:
