@@ -19,7 +19,6 @@ from koordpy.api.gangs import Complaint
 from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.changes import Change
 from koordpy.cluster.gangs import Gang
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
@@ -28,12 +27,12 @@ from koordpy.cluster.trial import Trial
 from koordpy.plan import batch, placement
 from koordpy.plan.answer import Gathered, Placement, Plan, Refusal
 from koordpy.plan.gangs import plan_gangs
-from koordpy.plan.job import Demand, Job
+from koordpy.plan.job import Job
 from koordpy.plan.layout import Tree, by_rank, natural
 from koordpy.plan.liking import liking_of
 from koordpy.plan.planner import place, place_nominated
 from koordpy.plan.profile import Profile
-from koordpy.plan.siblings import ROOM_IN_DOMAINS, Rules, called, siblings_of, top_of
+from koordpy.plan.siblings import ROOM_IN_DOMAINS, Rules, called, no_such_layer, siblings_of, top_of
 
 Profiles = Mapping[str, Profile]
 
@@ -63,9 +62,9 @@ def complaints_about(gang: Gang, cluster: Cluster) -> list[Complaint]:
 
 def plan_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Plan | Refusal:
     """As `plan_gangs`, with all members as close together as can be."""
-    unknown = [rule for rule in rules if cluster.topology.level_of(rule.layer) is None]
-    if any(rule.must for rule in unknown):
-        return _no_such_layer(job, cluster, next(rule for rule in unknown if rule.must))
+    refusal = no_such_layer(job, cluster, rules)
+    if refusal is not None:
+        return refusal
     if not cluster.topology.levels or not len(cluster.nodes):
         return plan_gangs(job, cluster, profiles)
     everybody = Gathering(job, cluster, profiles, rules)
@@ -310,11 +309,3 @@ def _offered(shape: Shape, cluster: Cluster, profile: Profile, wanted: int) -> I
 
 def _is_simple(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
     return batch.slots(shape, cluster, profile) is not None
-
-
-def _no_such_layer(job: Job, cluster: Cluster, rule: GatherRule) -> Refusal:
-    layers = ", ".join(level.layer for level in cluster.topology.levels)
-    there = f"the layers are {layers}" if layers else "there is no ClusterNetworkTopology named default yet"
-    demand: Demand = job.demands[0]
-    text = f"gang {demand.gang}: MustGather names the layer {rule.layer}, and {there}"
-    return Refusal(text, Change.DOMAINS, job.members[0].uid, plugins=frozenset(("Coscheduling",)))

@@ -25,7 +25,9 @@ Rules = tuple[GatherRule, ...]
 
 def plan_beside(job: Job, cluster: Cluster, profile: Profile, rules: Rules) -> Plan | Refusal:
     """For a job of one."""
-    refusal: Refusal | None = None
+    refusal = no_such_layer(job, cluster, rules)
+    if refusal is not None:
+        return refusal
     for within in nearest_first(job, cluster, rules):
         answer = plan(job, cluster, profile.only(within))
         if isinstance(answer, Plan):
@@ -59,6 +61,17 @@ def top_of(rules: Rules, cluster: Cluster) -> int:
     """The level that a job may spread over: 0, which is the cluster, unless a layer must hold all of it."""
     known = ((cluster.topology.level_of(rule.layer), rule) for rule in rules)
     return max((level for level, rule in known if level is not None and rule.must), default=0)
+
+
+def no_such_layer(job: Job, cluster: Cluster, rules: Rules) -> Refusal | None:
+    """Why a job cannot be gathered at all: it must be, in a layer that there is not."""
+    missing = next((rule.layer for rule in rules if rule.must and cluster.topology.level_of(rule.layer) is None), None)
+    if missing is None:
+        return None
+    layers = ", ".join(level.layer for level in cluster.topology.levels)
+    there = f"the layers are {layers}" if layers else "there is no ClusterNetworkTopology named default yet"
+    text = f"gang {job.members[0].gang}: MustGather names the layer {missing}, and {there}"
+    return Refusal(text, Change.DOMAINS, job.members[0].uid, plugins=frozenset(("Coscheduling",)))
 
 
 def siblings_of(gangs: Iterable[str], cluster: Cluster) -> Ints | None:

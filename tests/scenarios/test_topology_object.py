@@ -108,9 +108,12 @@ async def test_a_topology_that_is_deleted_leaves_running_gangs_alone_and_is_miss
     await world.delete_topology()
     await gang_of(world, "b", 2, must("SpineLayer"))
     await world.says("b-1", "there is no ClusterNetworkTopology named default yet")
-    await world.pending("b-1", "b-2")
+    await world.pods("a-3", gang="a", cpu=1)
+    await world.says("a-3", "there is no ClusterNetworkTopology named default yet")
+    await world.pending("a-3", "b-1", "b-2")
     await world.topology()
     await world.bound("b-1", "b-2")
+    await world.says("a-3", "gang {ns}/a is gathered in SpineLayer/s1")
 
 
 @pytest.mark.parametrize("kind", BROKEN)
