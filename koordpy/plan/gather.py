@@ -102,6 +102,7 @@ class Gathering:
         self._batches = _batches(job)
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
         self._near = siblings_of((demand.gang for demand in job.demands), cluster)
+        self._left_out: dict[tuple[int, int], int] = {}  # by level and domain that was tried: members without a place
 
     def plan(self) -> Plan | Refusal:
         for level, domain in self._candidates():
@@ -200,6 +201,7 @@ class Gathering:
     def _fill(self, level: int, domain: int, members: list[PodRecord]) -> list[Placement] | None:
         rows = self._trees[0].rows(level, domain, len(members))
         if len(rows) < len(members):
+            self._left_out[level, domain] = len(members) - len(rows)
             return None
         names = self._cluster.nodes.names
         found = [Placement(member.uid, names[row]) for member, row in zip(by_rank(members), rows, strict=True)]
@@ -225,7 +227,11 @@ class Gathering:
         order = self._order(level, domain)
         profiles = {name: profile.only(inside, ((order, 1),)) for name, profile in self._profiles.items()}
         answer = plan_gangs(self._job, self._cluster, profiles)
-        if isinstance(answer, Refusal) or answer.missing is not None or len(answer.placements) < len(self._job.members):
+        if isinstance(answer, Refusal):
+            self._left_out[level, domain] = max(answer.fit[1] - answer.fit[0], 1)
+            return None
+        if len(answer.placements) < len(self._job.members):
+            self._left_out[level, domain] = len(self._job.members) - len(answer.placements)
             return None
         return list(answer.placements) if self._multiples_hold(answer.placements) else None
 
@@ -248,30 +254,33 @@ class Gathering:
     # --- why not ---
 
     def refusal(self) -> Refusal:
-        """Why no domain holds the job: what each of them offers."""
-        level = self._levels[self._top]
-        tree = min(self._trees, key=lambda each: int(each.sums[0].sum()))
-        wanted = len(next(m for t, m in zip(self._trees, self._batches.values(), strict=True) if t is tree))
-        domains = np.flatnonzero(level.real).tolist()
-        unsorted = [(int(tree.sums[self._top][d]), natural(level.names[d]), level.names[d]) for d in domains]
-        offers = sorted(unsorted, key=lambda offer: (-offer[0], offer[1]))
-        shown = ", ".join(f"{called(level, name)}: {slots} of {wanted}" for slots, _, name in offers[:_MOST_SHOWN])
+        """Why no domain holds the job: how many of its members each of them would take."""
+        level, wanted = self._levels[self._top], len(self._job.members)
+        domains = np.flatnonzero(self._allowed(self._top)).tolist()
+        unsorted = [(self._fitting(domain), level.names[domain]) for domain in domains]
+        offers = sorted(unsorted, key=lambda offer: (-offer[0], natural(offer[1])))
+        shown = ", ".join(f"{called(level, name)}: {fit} of {wanted}" for fit, name in offers[:_MOST_SHOWN])
         more = f" and {len(offers) - _MOST_SHOWN} more" if len(offers) > _MOST_SHOWN else ""
-        best = offers[0] if offers else (0, (), "")
-        lacks = f"; {called(level, best[2])} is closest and lacks {wanted - best[0]}" if best[0] < wanted else ""
+        best, closest = offers[0] if offers else (0, "")
+        lacks = f"; {called(level, closest)} is closest and lacks {wanted - best}" if closest and best < wanted else ""
         multiples = ", ".join(f"{self._levels[each].layer}={m}" for each, m in sorted(self._multiples.items()))
         ending = f" (podCountMultiple {multiples})" if multiples else ""
         nodes = len(self._cluster.nodes)
         text = f"0/{nodes} nodes are available: no domain holds the whole job: {shown}{more}{lacks}{ending}."
-        culprit = self._job.members[0]
-        demand = next((d for d in self._job.demands if culprit in d.members), self._job.demands[0])
+        gangs = ", ".join(demand.gang for demand in self._job.demands)
         return Refusal(
-            f"{text} gang {demand.gang}: {best[0]} of {wanted} members fit.",
+            f"{text} gang {gangs}: {best} of {wanted} members fit.",
             ROOM_IN_DOMAINS,
-            culprit.uid,
+            self._job.members[0].uid,
             plugins=frozenset(("Coscheduling",)),
-            fit=(best[0], wanted),
+            fit=(best, wanted),
         )
+
+    def _fitting(self, domain: int) -> int:
+        """Members that a domain of the top level would take: as counted, or fewer if placing them has shown it."""
+        sums = (int(tree.sums[self._top][domain]) for tree in self._trees)
+        counted = sum(min(slots, len(each)) for slots, each in zip(sums, self._batches.values(), strict=True))
+        return min(counted, len(self._job.members) - self._left_out.get((self._top, domain), 0))
 
 
 class _InOrder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plan.constraints import affinity, host_port, node_term, requirement, taint
+from tests.plan.constraints import HOSTNAME, affinity, host_port, node_term, pod_term, requirement, selector, taint
 from tests.scenarios.network import gathering, must, prefer
 from tests.scenarios.objects import gang, members
 from tests.scenarios.world import World
@@ -124,6 +124,18 @@ async def test_pods_come_to_each_domain_in_the_multiples_that_are_asked_for(worl
     assert sorted(world.blocks(*members("a", 4))) == ["b1", "b1", "b2", "b2"]
 
 
+async def test_a_gang_that_cannot_be_divided_into_the_multiples_waits_and_says_so(world: World) -> None:
+    await world.topology()
+    await world.fabric({"s1/b1": "n1 n2 n3", "s1/b2": "n4 n5 n6"}, cpu=4)
+    await world.pod_group("a", minimum=3, annotations=gathering(prefer("BlockLayer", multiple=2)))
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    await world.says("a-1", "(podCountMultiple BlockLayer=2)")
+    await world.pending(*members("a", 3))
+    await world.change_pod_group("a", minMember=4)
+    await world.pods("a-4", gang="a", cpu=1)
+    await world.bound(*members("a", 4))
+
+
 async def test_nodes_that_members_may_not_go_to_offer_nothing(world: World) -> None:
     await world.topology()
     await world.fabric({"s1/b1": "n1 n2 n3", "s2/b2": "n5 n6 n7 n8"}, cpu=1, labels={"disk": "ssd"})
@@ -158,6 +170,20 @@ async def test_a_host_port_is_one_slot_of_a_node(world: World) -> None:
     await world.pod_group("b", minimum=3, annotations=gathering(must("SpineLayer")))
     await world.pods(*members("b", 3), gang="b", host_ports=[host_port(8080)])
     await world.says("b-1", "SpineLayer/s2: 2 of 3, SpineLayer/s1: 0 of 3")
+
+
+async def test_members_that_keep_apart_are_gathered_on_nodes_of_one_spine(world: World) -> None:
+    await world.topology()
+    await world.fabric({"s1/b1": "n1 n2", "s2/b2": "n3 n4 n5", "s2/b3": "n6"}, cpu=8)
+    apart = affinity(apart=[pod_term(HOSTNAME, selector(app="a"))])
+    await world.pod_group("a", minimum=3, annotations=gathering(must("SpineLayer")))
+    await world.pods(*members("a", 3), gang="a", labels={"app": "a"}, affinity=apart)
+    await world.bound(*members("a", 3))
+    assert sorted(world.node_names(*members("a", 3))) == ["n3", "n4", "n5"]
+    await world.pod_group("b", minimum=5, annotations=gathering(must("SpineLayer")))
+    both = affinity(apart=[pod_term(HOSTNAME, selector(app="b"))])
+    await world.pods(*members("b", 5), gang="b", labels={"app": "b"}, affinity=both)
+    await world.says("b-1", "SpineLayer/s2: 4 of 5, SpineLayer/s1: 2 of 5; SpineLayer/s2 is closest and lacks 1")
 
 
 async def test_of_two_gangs_that_want_one_spine_the_second_follows_when_the_first_is_done(world: World) -> None:

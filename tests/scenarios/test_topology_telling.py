@@ -37,6 +37,22 @@ async def test_of_many_domains_a_refusal_shows_the_best(world: World) -> None:
     await world.says("a-1", "SpineLayer/s7: 1 of 2, SpineLayer/s8: 1 of 2 and 3 more")
 
 
+async def test_a_group_of_several_sizes_is_told_how_many_of_its_members_a_domain_holds(world: World) -> None:
+    """s1 has room for the workers alone, s2 for the master and one of them."""
+    await world.topology()
+    await world.fabric({"s1/b1": "n1 n2 n3"}, cpu=1)
+    await world.fabric({"s2/b2": "large"}, cpu=4)
+    await world.fabric({"s2/b2": "n4"}, cpu=1)
+    both = gang(groups=world.group("masters", "workers")) | gathering(must("SpineLayer"))
+    await world.pod_group("masters", minimum=1, annotations=both)
+    await world.pod_group("workers", minimum=3, annotations=both)
+    await world.pods("master", gang="masters", cpu=4)
+    await world.pods(*members("worker", 3), gang="workers", cpu=1)
+    await world.says("master", "SpineLayer/s1: 3 of 4")
+    await world.says("master", "lacks")
+    await world.pending("master", *members("worker", 3))
+
+
 async def test_a_gang_is_woken_by_room_in_a_domain_that_then_holds_it(world: World) -> None:
     await world.topology()
     await world.fabric({"s1/b1": "n1 n2", "s2/b2": "n3 n4"}, cpu=1)
