@@ -15,6 +15,7 @@ from tests.scenarios.objects import KOORDINATOR, node_of
 SPINE, BLOCK = "example.com/spine", "example.com/block"
 SPEC = f"{KOORDINATOR}/network-topology-spec"
 INDEX = f"{KOORDINATOR}/network-topology-index"
+SELECTOR = "scheduling.koordinator.sh/network-topology-selector"
 PLACEMENT = "koordpy.io/placement"
 
 

@@ -37,12 +37,13 @@ async def test_a_layer_that_nobody_knows_is_refused_where_it_must_be_and_the_lay
     await world.bound("a-1", "a-2")
 
 
-async def test_a_layer_that_nobody_knows_is_no_obstacle_where_it_is_only_preferred(world: World) -> None:
+async def test_a_layer_that_nobody_knows_is_warned_about_and_ignored_where_it_is_only_preferred(world: World) -> None:
     await world.topology()
     await world.fabric({"s1/b1": "n1 n2 n3", "s2/b2": "n4 n5"}, cpu=1)
     await gang_of(world, "a", 2, prefer("RackLayer"))
     await world.bound("a-1", "a-2")
     assert world.spines("a-1", "a-2") == ["s2", "s2"]
+    await world.event("InvalidGangSpec", pod_group="a", text='"racklayer" is no layer of the ClusterNetworkTopology')
 
 
 @pytest.mark.parametrize("text", ["{", '{"gatherStrategy": 3}', '{"gatherStrategy": [{"strategy": "MustGather"}]}'])
