@@ -70,11 +70,11 @@ def _ways(job: Job, profiles: Profiles, cluster: Cluster) -> Iterator[Profiles]:
         yield {name: _packing(profile, cluster) for name, profile in profiles.items()}
 
 
-_PACKED = ((NodeResourcesFit(most_allocated), 1),)  # one for all: what scores remember hangs on the object
+TIGHTLY = NodeResourcesFit(most_allocated)  # one for all: what scores remember hangs on the object
 
 
 def _packing(profile: Profile, cluster: Cluster) -> Profile:
-    return profile.only(cluster.nodes.live if profile.within is None else profile.within, _PACKED)
+    return profile.only(cluster.nodes.live if profile.within is None else profile.within, ((TIGHTLY, 1),))
 
 
 class _Attempt:

@@ -9,7 +9,7 @@ offers. If not even the minimum fits, the refusal says for each domain how far i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,12 +26,12 @@ from koordpy.cluster.shapes import Shape
 from koordpy.cluster.trial import Trial
 from koordpy.plan import batch, placement
 from koordpy.plan.answer import Gathered, Placement, Plan, Refusal
-from koordpy.plan.gangs import plan_gangs
+from koordpy.plan.gangs import TIGHTLY, plan_gangs
 from koordpy.plan.job import Job
 from koordpy.plan.layout import Tree, by_rank, natural
 from koordpy.plan.liking import liking_of
 from koordpy.plan.planner import place, place_nominated
-from koordpy.plan.profile import Profile
+from koordpy.plan.profile import Profile, Score
 from koordpy.plan.siblings import ROOM_IN_DOMAINS, Rules, called, no_such_layer, siblings_of, top_of
 
 Profiles = Mapping[str, Profile]
@@ -92,14 +92,14 @@ class Gathering:
     """One job and one tree, as the picture is when it is made."""
 
     def __init__(self, job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> None:
-        self._job, self._cluster, self._profiles = job, cluster, profiles
+        self._job, self._cluster, self._profiles = _in_rank_order(job), cluster, profiles
         self._levels = cluster.topology.levels
         known = [(cluster.topology.level_of(rule.layer), rule) for rule in rules]
         self._multiples = {level: rule.multiple for level, rule in known if level is not None and rule.multiple > 1}
         self._top = top_of(rules, cluster)
         self._musts = [level for level, rule in known if level is not None and rule.must]
-        self._likes = liking_of(job.members, cluster)
-        self._batches = _batches(job)
+        self._likes = liking_of(self._job.members, cluster)
+        self._batches = _batches(self._job)
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
         self._near = siblings_of((demand.gang for demand in job.demands), cluster)
         self._left_out: dict[tuple[int, int], int] = {}  # by level and domain that was tried: members without a place
@@ -196,7 +196,12 @@ class Gathering:
             ((shape, scheduler), members) = next(iter(self._batches.items()))
             if shape is not None and _is_simple(shape, self._cluster, self._profiles[scheduler]):
                 return self._fill(level, domain, members)
-        return self._first_fit(level, domain) or self._anyhow(level, domain)
+        in_order = self._order(level, domain)
+        return (
+            self._first_fit(level, domain, self._job.members, in_order)
+            or self._anyhow(level, domain, in_order)
+            or self._first_fit(level, domain, self._largest_first(level, domain), TIGHTLY)
+        )
 
     def _fill(self, level: int, domain: int, members: list[PodRecord]) -> list[Placement] | None:
         rows = self._trees[0].rows(level, domain, len(members))
@@ -204,27 +209,32 @@ class Gathering:
             self._left_out[level, domain] = len(members) - len(rows)
             return None
         names = self._cluster.nodes.names
-        found = [Placement(member.uid, names[row]) for member, row in zip(by_rank(members), rows, strict=True)]
+        found = [Placement(member.uid, names[row]) for member, row in zip(members, rows, strict=True)]
         return found if self._multiples_hold(found) else None
 
-    def _first_fit(self, level: int, domain: int) -> list[Placement] | None:
-        """Members of several kinds in the order of rank, each on the first node of the tree that takes it."""
-        order = self._order(level, domain)
+    def _first_fit(self, level: int, domain: int, members: Sequence[PodRecord], by: Score) -> list[Placement] | None:
+        """Members of several kinds one after another, each on the best node that takes it."""
         inside = self._levels[level].nodes_of(domain)
         found: list[Placement] = []
         with Trial(self._cluster.occupancy) as trial:
-            for member in by_rank(self._job.members):
-                profile = self._profiles[member.scheduler].only(inside, ((order, 1),))
+            for member in members:
+                profile = self._profiles[member.scheduler].only(inside, ((by, 1),))
                 placed = place(member, self._job, self._cluster, profile, trial)
                 if isinstance(placed, Refusal):
                     return None
                 found.append(placed)
         return found if self._multiples_hold(found) else None
 
-    def _anyhow(self, level: int, domain: int) -> list[Placement] | None:
+    def _largest_first(self, level: int, domain: int) -> list[PodRecord]:
+        """Those that find the fewest slots, whatever their rank: what is small fits beside them, and not before."""
+        by_slots = sorted(
+            zip(self._trees, self._batches.values(), strict=True), key=lambda each: each[0].sums[level][domain]
+        )
+        return [member for _, members in by_slots for member in members]
+
+    def _anyhow(self, level: int, domain: int, order: Score) -> list[Placement] | None:
         """The scarcest first, whatever their rank."""
         inside = self._levels[level].nodes_of(domain)
-        order = self._order(level, domain)
         profiles = {name: profile.only(inside, ((order, 1),)) for name, profile in self._profiles.items()}
         answer = plan_gangs(self._job, self._cluster, profiles)
         if isinstance(answer, Refusal):
@@ -296,6 +306,12 @@ class _InOrder:
 
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
         return True
+
+
+def _in_rank_order(job: Job) -> Job:
+    """Whatever order its members came in, the same job gets the same plan."""
+    demands = tuple(replace(demand, members=tuple(by_rank(demand.members))) for demand in job.demands)
+    return Job(job.key, tuple(by_rank(job.members)), demands)
 
 
 def _batches(job: Job) -> dict[tuple[Shape | None, str], list[PodRecord]]:
