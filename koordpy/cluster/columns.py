@@ -42,6 +42,7 @@ class NodeColumns:
         self.image_nodes: dict[str, int] = {}  # name -> how many nodes have it
         # Raised when labels, taints or images change, or rows; what is derived from those is kept until then.
         self.static_generation = 0
+        self.label_generation = 0  # raised when labels or rows change
         self.counts_all_resources = True  # False: some profile ignores resources, so lack of room is no argument
         self.usage_log = RowLog()  # rows whose allocatable or usage changed
 
@@ -105,6 +106,7 @@ class NodeColumns:
         """Says whether anything changed."""
         changed = self.labels.set(row, labels)
         self.static_generation += changed
+        self.label_generation += changed
         return changed
 
     def set_taints(self, row: int, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
@@ -188,6 +190,7 @@ class NodeColumns:
     def _rows_changed(self) -> None:
         self._ranks = None
         self.static_generation += 1
+        self.label_generation += 1
 
     def _grow_nodes(self) -> None:
         old = len(self.names)

@@ -59,9 +59,9 @@ class Topology:
     @property
     def levels(self) -> tuple[Level, ...]:
         """The cluster first, the nodes last; none without a topology."""
-        if self._built_at != self._nodes.static_generation:
+        if self._built_at != self._nodes.label_generation:
             self._levels = self._build() if self.layers else ()
-            self._built_at = self._nodes.static_generation
+            self._built_at = self._nodes.label_generation
         return self._levels
 
     def level_of(self, layer: str) -> int | None:
