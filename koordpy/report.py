@@ -101,7 +101,8 @@ class Reporter:
         if about is None:
             return
         domains = ", ".join(f"{count} of {layer}" for layer, count in rating.used.items())
-        text = f"gang {gang.id} is gathered in {rating.layer} {rating.domain}: {domains}; score {rating.score:g}"
+        where = f"gathered in {rating.layer} {rating.domain}" if rating.domain else "spread over the cluster"
+        text = f"gang {gang.id} is {where}: {domains}; score {rating.score:g}"
         self.gang_event(gang, "Normal", "Placed", text)
         value = msgspec.json.encode(rating._asdict()).decode()
         self.lane.put(partial(self._annotate_group, about, {PLACEMENT: value}))

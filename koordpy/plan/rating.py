@@ -43,10 +43,16 @@ def rate(placements: Sequence[Placement], cluster: Cluster, profiles: Mapping[st
     empty = [(_slots_when_empty(shape, cluster, profiles[name]), n) for (shape, name), n in wanted.items() if shape]
     used = {level.layer: len(np.unique(level.codes[rows])) for level in levels[1:]}
     least = {level.layer: max(_fewest(level, slots, n) for slots, n in empty) for level in levels[1:]}
-    deepest = max(i for i, level in enumerate(levels) if len(np.unique(level.codes[rows])) == 1)
+    deepest = max(i for i, level in enumerate(levels) if _is_one_domain(level, rows))
     path = levels[deepest].paths[int(levels[deepest].codes[rows[0]])]
     score = sum(least.values()) / max(1, sum(used.values()))
     return Rating(levels[deepest].layer, "/".join(path), used, least, round(min(score, 1.0), 3))
+
+
+def _is_one_domain(level: Level, rows: list[int]) -> bool:
+    """And one that has a name: nodes that lack a label have only that in common."""
+    domains = np.unique(level.codes[rows])
+    return len(domains) == 1 and bool(level.real[domains[0]])
 
 
 def _slots_when_empty(shape: Shape, cluster: Cluster, profile: Profile) -> Ints:
@@ -56,7 +62,7 @@ def _slots_when_empty(shape: Shape, cluster: Cluster, profile: Profile) -> Ints:
     for row, amount in zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True):
         if amount:
             offered = np.minimum(offered, nodes.allocatable[row] // amount)
-    return np.minimum(offered, 2**20)
+    return np.minimum(offered, 1 if shape.traits.ports else 2**20)  # a host port can be had once on a node
 
 
 def _fewest(level: Level, slots: Ints, wanted: int) -> int:

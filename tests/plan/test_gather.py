@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from random import Random
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.cluster.picture import Cluster
@@ -131,52 +126,6 @@ def test_blocks_where_pods_with_the_same_selector_run_come_before_tighter_ones()
     placed = where(cluster, gathered(cluster, gang("b", members(cluster, 3, "b", cpu=1, **liking)), rules=must(BLOCK)))
     assert set(placed.values()) == {"node-9", "node-10"}
     assert placed["b-1"] == "node-9"
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.integers(0, 2**32))
-def test_on_irregular_trees_no_rule_is_broken_and_nothing_better_is_missed(seed: int):
-    rng = Random(seed)
-    nodes = []
-    for i in range(rng.randint(1, 10)):
-        path = rng.choice(["s1/b1", "s1/b2", "s1", "s2/b1", "s2/b3", "", "/b9"])
-        nodes.append((path, f"n{i}", {"cpu": rng.randint(0, 4)}))
-    cluster = tree(*nodes)
-    count = rng.randint(1, 6)
-    layer = rng.choice(["", SPINE, BLOCK])
-    answer = gathered(cluster, gang("a", members(cluster, count, cpu=1)), rules=must(layer) if layer else "")
-    domains = _domains(nodes)
-    in_spine = {name for path, name, _ in nodes if path.partition("/")[0]}
-    allowed = [
-        d
-        for d, inside in domains.items()
-        if not layer or (d[0] >= {SPINE: 1, BLOCK: 2}[layer] and (layer == BLOCK or {n for n, _ in inside} <= in_spine))
-    ]
-    holding = {d: sum(cpu for _, cpu in inside) for d, inside in domains.items() if d in allowed}
-    fitting = {d: slots for d, slots in holding.items() if slots >= count}
-    if isinstance(answer, Refusal):
-        assert not fitting
-        return
-    used = set(where(cluster, answer).values())
-    containing = [d for d in domains if used <= {name for name, _ in domains[d]} and d in allowed]
-    deepest = max(d[0] for d in fitting)
-    assert max(d[0] for d in containing) == deepest
-    chosen = [d for d in containing if d[0] == deepest]
-    assert min(fitting[d] for d in chosen) == min(slots for d, slots in fitting.items() if d[0] == deepest)
-
-
-def _domains(nodes: list[tuple[str, str, dict[str, Any]]]) -> dict[tuple[int, str], list[tuple[str, int]]]:
-    """By level and path: the nodes inside, with their slots. Written anew, without the tree of koordpy."""
-    found: defaultdict[tuple[int, str], list[tuple[str, int]]] = defaultdict(list)
-    for path, name, given_ in nodes:
-        spine, _, block = path.partition("/")
-        entry = (name, given_["cpu"])
-        found[0, ""].append(entry)
-        if spine:
-            found[1, spine].append(entry)
-        found[2, f"{spine}/{block or name}"].append(entry)
-        found[3, name].append(entry)
-    return found
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"gatherStrategy":[]}'])

@@ -102,14 +102,14 @@ def no_node_is_overcommitted(case: Case, used: dict[str, Spot]) -> bool:
     return all(spot.free >= taken for spot, taken in load.items())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_equal_members_get_the_domain_that_brute_force_finds(seed: int):
     rng = Random(seed)
     check(Case(any_network(rng), (equal_members(rng),)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_members_in_multiples_get_the_domain_that_brute_force_finds(seed: int):
     rng = Random(seed)
@@ -117,7 +117,7 @@ def test_members_in_multiples_get_the_domain_that_brute_force_finds(seed: int):
     check(Case(any_network(rng, multiples), ((1,) * rng.randint(1, 6),)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_master_and_workers_of_other_sizes_get_the_domain_that_brute_force_finds(seed: int):
     rng = Random(seed)
@@ -125,7 +125,7 @@ def test_a_master_and_workers_of_other_sizes_get_the_domain_that_brute_force_fin
     check(Case(any_network(rng), gangs))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
 def test_the_same_input_in_any_order_gives_the_same_placement(seed: int):
     rng = Random(seed)
@@ -136,7 +136,7 @@ def test_the_same_input_in_any_order_gives_the_same_placement(seed: int):
     assert all(each == placed[0] for each in placed)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_neighbours_in_rank_share_their_domains_and_as_few_of_them_as_can_be_are_used(seed: int):
     rng = Random(seed)

@@ -110,6 +110,8 @@ async def test_a_placement_that_an_empty_cluster_would_have_bettered_says_how_mu
     assert published["used"] == {"SpineLayer": 2, "BlockLayer": 2, "NodeTopologyLayer": 2}
     assert published["least"] == {"SpineLayer": 1, "BlockLayer": 1, "NodeTopologyLayer": 2}
     assert (published["layer"], published["score"]) == ("ClusterTopologyLayer", 0.667)
+    told = "is spread over the cluster: 2 of SpineLayer, 2 of BlockLayer, 2 of NodeTopologyLayer; score 0.667"
+    await world.event("Placed", pod_group="a", text=told)
     status, metrics = await world.http("/metrics")
     assert status == 200
     assert "koordpy_gang_placement_score_count" in metrics
