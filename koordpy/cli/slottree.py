@@ -14,8 +14,8 @@ from rich.text import Text
 from koordpy.api.topology import CLUSTER_LAYER, NODE_LAYER
 from koordpy.cli.slots import Survey
 from koordpy.cluster.arrays import Ints
+from koordpy.cluster.natural import natural
 from koordpy.controllers.outline import Branch
-from koordpy.plan.layout import natural
 from koordpy.process import CannotStart
 
 _HEADINGS = ("DOMAIN", "NODES", "FREE", "USED")

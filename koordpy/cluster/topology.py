@@ -16,6 +16,7 @@ import numpy as np
 from koordpy.api.topology import CLUSTER_LAYER, NODE_LAYER, Layer
 from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.columns import NodeColumns
+from koordpy.cluster.natural import natural
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Topology:
         self._nodes = nodes
         self.layers: tuple[Layer, ...] = ()  # from the top to the nodes; none: there is no topology
         self._levels: tuple[Level, ...] = ()
+        self._orders: dict[int, Ints] = {}
         self._built_at = -1
 
     def set_layers(self, layers: tuple[Layer, ...]) -> bool:
@@ -62,12 +64,21 @@ class Topology:
         if self._built_at != self._nodes.label_generation:
             self._levels = self._build() if self.layers else ()
             self._built_at = self._nodes.label_generation
+            self._orders.clear()
         return self._levels
 
     def level_of(self, layer: str) -> int | None:
         """The number of a layer's level; names match regardless of case."""
         wanted = layer.lower()
         return next((i for i, level in enumerate(self.levels) if level.layer.lower() == wanted), None)
+
+    def order(self, level: int) -> Ints:
+        """`[D]`: the place of each domain of a level in the natural order of paths."""
+        paths = self.levels[level].paths
+        if level not in self._orders:
+            by_name = sorted(range(len(paths)), key=lambda domain: tuple(map(natural, paths[domain])))
+            self._orders[level] = np.argsort(np.array(by_name, dtype=np.int64))
+        return self._orders[level]
 
     # --- building ---
 

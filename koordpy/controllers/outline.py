@@ -15,8 +15,8 @@ import numpy as np
 from koordpy.api.topology import Layer
 from koordpy.cluster.arrays import Ints
 from koordpy.cluster.columns import NodeColumns
+from koordpy.cluster.natural import natural
 from koordpy.cluster.topology import Topology
-from koordpy.plan.layout import natural
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,14 +2,13 @@
 
 For each request the slots of all nodes are summed up the tree. From the nodes upwards the first level is taken at which
 some domain has enough; among its domains the one with the fewest to spare, then the one whose parent has the fewest,
-and so on; then by name. `MustGather` says how far up the search may go, and `podCountMultiple` rounds what a domain
+and so on; then the best scored, then by name. `MustGather` says how far up the search may go, and `podCountMultiple` rounds what a domain
 offers. If not even the minimum fits, the refusal says for each domain how far it got.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +19,7 @@ from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.gangs import Gang
+from koordpy.cluster.natural import natural
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape
@@ -28,7 +28,7 @@ from koordpy.plan import batch, placement
 from koordpy.plan.answer import Gathered, Placement, Plan, Refusal
 from koordpy.plan.gangs import TIGHTLY, plan_gangs
 from koordpy.plan.job import Job
-from koordpy.plan.layout import Tree, by_rank, natural
+from koordpy.plan.layout import Tree, by_rank
 from koordpy.plan.liking import liking_of
 from koordpy.plan.planner import place, place_nominated
 from koordpy.plan.profile import Profile, Score
@@ -105,17 +105,20 @@ class Gathering:
         self._left_out: dict[tuple[int, int], int] = {}  # by level and domain that was tried: members without a place
 
     def plan(self) -> Plan | Refusal:
-        for level, domain in self._candidates():
-            placements = self._place_in(level, domain)
-            if placements is not None:
-                where = Gathered(self._levels[level].layer, self._levels[level].paths[domain], level, domain)
-                return Plan(tuple(placements), gathered=where)
+        for level in self._upwards():
+            for domain in self._best_first(level)[0].tolist():
+                placements = self._place_in(level, domain)
+                if placements is not None:
+                    where = Gathered(self._levels[level].layer, self._levels[level].paths[domain], level, domain)
+                    return Plan(tuple(placements), gathered=where)
         return self.refusal()
 
     def rooms(self) -> Iterator[tuple[int, list[int]]]:
         """Levels and domains that could hold the job, the best first; those that are equally tight come together."""
-        for level, same in itertools.groupby(self._candidates(), key=lambda each: (each[0], self._tightness(*each))):
-            yield level[0], [domain for _, domain in same]
+        for level in self._upwards():
+            domains, tightness = self._best_first(level)
+            changes = np.flatnonzero((tightness[:, 1:] != tightness[:, :-1]).any(axis=0)) + 1
+            yield from ((level, same.tolist()) for same in np.split(domains, changes) if len(same))
 
     def offers(self, level: int, domain: int) -> int:
         """Slots, of whatever kind."""
@@ -139,21 +142,28 @@ class Gathering:
 
     # --- which domain ---
 
-    def _candidates(self) -> Iterator[tuple[int, int]]:
-        """Levels and domains that could hold the job, the deepest first, and of a level the tightest; then by name."""
-        for level in range(len(self._levels) - 1, self._top - 1, -1):
-            paths = self._levels[level].paths
-            yield from sorted(
-                ((level, domain) for domain in self._large_enough(level)),
-                key=lambda each: (self._tightness(*each), tuple(map(natural, paths[each[1]]))),
-            )
+    def _upwards(self) -> Iterable[int]:
+        """The levels of the domains that may be gathered in, the deepest first."""
+        return range(len(self._levels) - 1, self._top - 1, -1)
 
-    def _large_enough(self, level: int) -> list[int]:
+    def _best_first(self, level: int) -> tuple[Ints, Ints]:
+        """`[C]`: the domains of a level that could hold the job, the tightest first; then as scored, then by name.
+
+        And `[K, C]`, how tight each of them is.
+        """
+        domains = np.flatnonzero(self._large_enough(level))
+        tightness = self._tightness(level, domains)
+        names = self._cluster.topology.order(level)[domains]
+        scores = self._scores(level)[domains] if len(domains) > 1 else names
+        best = np.lexsort((names, -scores, *tightness[::-1]))
+        return domains[best], tightness[:, best]
+
+    def _large_enough(self, level: int) -> Bools:
+        """`[D]`, as far as slots go."""
         enough = self._allowed(level)
         for tree, members in zip(self._trees, self._batches.values(), strict=True):
             enough &= tree.sums[level] >= len(members)
-        found: list[int] = np.flatnonzero(enough).tolist()
-        return found
+        return enough
 
     def _allowed(self, level: int) -> Bools:
         """`[D]`: the domains of a level that may be gathered in: those with siblings, if there are any."""
@@ -164,23 +174,29 @@ class Gathering:
             inside &= each.sums(self._near) > 0
         return inside & each.real
 
-    def _tightness(self, level: int, domain: int) -> tuple[int, ...]:
-        """Siblings and liked ones that are there (the more, the better); slots offered, here and around it."""
-        around = list(self._around(level, domain))
-        liked = [-self._likes.at(*each) for each in around] if self._likes is not None else []
-        return (-self._company(level, domain), *liked, *(self.offers(*each) for each in around))
+    def _tightness(self, level: int, domains: Ints) -> Ints:
+        """`[K, C]`, the most important first: siblings, liked ones (the more, the better), and slots that are offered.
 
-    def _around(self, level: int, domain: int) -> Iterator[tuple[int, int]]:
-        """The domain and those it lies in, upwards."""
+        The latter two here and in every domain around it.
+        """
+        liked, offered, at = [], [], domains
         for each in range(level, 0, -1):
-            yield each, domain
-            domain = int(self._levels[each].parents[domain])
+            if self._likes is not None:
+                liked.append(-self._likes.sums[each][at])
+            offered.append(sum(tree.sums[each][at] for tree in self._trees))
+            at = self._levels[each].parents[at]
+        near = [-self._levels[level].sums(self._near)[domains]] if self._near is not None else []
+        found = [*near, *liked, *offered]
+        return np.array(found, dtype=np.int64).reshape(len(found), len(domains))
 
-    def _company(self, level: int, domain: int) -> int:
-        """Siblings that are already there: a job that is being completed stays together."""
-        if self._near is None:
-            return 0
-        return int(self._near[self._levels[level].codes == domain].sum())
+    def _scores(self, level: int) -> Ints:
+        """`[D]`: what the profiles say of the nodes that offer slots, together."""
+        total = np.zeros(self._cluster.nodes.capacity, dtype=np.int64)
+        for (shape, scheduler), tree in zip(self._batches, self._trees, strict=True):
+            rows = np.flatnonzero(tree.sums[-1])
+            if shape is not None and len(rows):
+                total[rows] += placement.scores(shape, self._cluster, self._profiles[scheduler], rows)
+        return self._levels[level].sums(total)
 
     def _gathering_nodes(self) -> Bools:
         """`[N]`: the nodes that have a domain with a name in every layer that must hold the whole job."""

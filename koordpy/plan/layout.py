@@ -7,23 +7,16 @@ have had whole. Children where pods run that the job likes near come before all 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from koordpy.cluster.arrays import Ints
+from koordpy.cluster.natural import natural
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.topology import Level
 from koordpy.plan.liking import Liking
-
-_PARTS = re.compile(r"(\d+)")
-
-
-def natural(text: str) -> tuple[Any, ...]:
-    """An order in which `pod-10` comes after `pod-2`."""
-    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in _PARTS.split(text) if part)
 
 
 def by_rank(members: Sequence[PodRecord]) -> list[PodRecord]:

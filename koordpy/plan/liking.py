@@ -15,10 +15,10 @@ class Liking:
     """How many of them are in each domain."""
 
     def __init__(self, levels: tuple[Level, ...], counts: Ints) -> None:
-        self._sums = [level.sums(counts) for level in levels]  # per level [D]
+        self.sums = [level.sums(counts) for level in levels]  # per level [D]
 
     def at(self, level: int, domain: int) -> int:
-        return int(self._sums[level][domain])
+        return int(self.sums[level][domain])
 
 
 def liking_of(members: Sequence[PodRecord], cluster: Cluster) -> Liking | None:

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from koordpy.plan.layout import natural
-
 LAYERS = ("", "SpineLayer", "BlockLayer", "NodeTopologyLayer")  # level 0 is the cluster
 Domain = tuple[int, tuple[str, ...]]  # level, and the names from the top down
 
@@ -54,12 +52,12 @@ class Network:
         """The domains that hold members of these sizes, in whatever way."""
         return {domain: spots for domain, spots in self.domains().items() if self._fits(spots, sizes)}
 
-    def best(self, sizes: tuple[int, ...]) -> Domain | None:
-        """The deepest of them; of its level the tightest, compared level by level upwards; then by name."""
+    def best(self, sizes: tuple[int, ...]) -> set[Domain]:
+        """The deepest of them, and of its level the tightest, compared level by level upwards; several if equal."""
         holding = self.holding(sizes)
         deepest = max((level for level, _ in holding), default=None)
-        equals = [domain for domain in holding if domain[0] == deepest]
-        return min(equals, key=lambda domain: self._tightness(domain, sizes), default=None)
+        equals = {domain: self._tightness(domain, sizes) for domain in holding if domain[0] == deepest}
+        return {domain for domain, tightness in equals.items() if tightness == min(equals.values())}
 
     def keeps_multiples(self, used: Counter[Spot]) -> bool:
         for level, multiple in self.multiples.items():
@@ -70,10 +68,9 @@ class Network:
                 return False
         return True
 
-    def _tightness(self, domain: Domain, sizes: tuple[int, ...]) -> tuple[object, ...]:
+    def _tightness(self, domain: Domain, sizes: tuple[int, ...]) -> tuple[int, ...]:
         level, path = domain
-        around = [(each, path[:each]) for each in range(level, 0, -1)]
-        return (*(self._offered(*each, sizes) for each in around), tuple(map(natural, path)))
+        return tuple(self._offered(each, path[:each], sizes) for each in range(level, 0, -1))
 
     def _offered(self, level: int, path: tuple[str, ...], sizes: tuple[int, ...]) -> int:
         """Slots for each of the sizes, together; of one size, rounded down to the multiples on the way up."""

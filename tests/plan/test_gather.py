@@ -12,6 +12,7 @@ from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.gather import plan_gathered
 from koordpy.plan.job import Demand, Job
 from tests.builders import pod
+from tests.plan.constraints import affinity, node_term, requirement
 from tests.plan.gang_jobs import NAME, PROFILE, gang, members, where
 from tests.plan.trees import BLOCK, EIGHT, ONE, SELECTOR, SPINE, must, tree
 
@@ -154,3 +155,12 @@ def test_of_two_layers_that_must_hold_the_job_both_are_kept():
     both = must(SPINE).replace("]}", "," + must(BLOCK).removeprefix('{"gatherStrategy":['))
     placed = where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1)), rules=both))
     assert set(placed.values()) == {"n2"}
+
+
+def test_among_equally_tight_domains_the_better_scored_is_taken_and_then_the_first_by_name():
+    cluster = tree(*EIGHT)
+    likes = affinity(prefer_nodes=[(1, node_term(requirement("block", "In", "b4")))])
+    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1, affinity=likes))))
+    assert set(placed.values()) == {"node-4", "node-5"}
+    placed = where(cluster, gathered(cluster, gang("b", members(cluster, 2, "b", cpu=1))))
+    assert set(placed.values()) == {"node-1", "node-8"}

@@ -79,7 +79,7 @@ def check(case: Case) -> None:
     cluster, answer = case.answer()
     best = case.network.best(case.sizes)
     if isinstance(answer, Refusal):
-        assert best is None, f"{best} holds the job, and it was refused: {answer.message}"
+        assert not best, f"{best} holds the job, and it was refused: {answer.message}"
         return
     assert answer.gathered is not None
     used = spots_of(case, cluster, answer)
@@ -91,7 +91,7 @@ def check(case: Case) -> None:
         assert all(spot.is_named(must) for spot in used.values())
     assert case.network.keeps_multiples(Counter(used.values()))
     assert no_node_is_overcommitted(case, used)
-    assert (level, path) == best
+    assert (level, path) in best
 
 
 def no_node_is_overcommitted(case: Case, used: dict[str, Spot]) -> bool:
@@ -173,6 +173,6 @@ def fewest(case: Case, level: int, inside: tuple[str, ...]) -> int:
 def test_brute_force_knows_a_case_that_was_worked_out_by_hand(must: int):
     spots = (Spot("n1", "s1/b1", 1), Spot("n2", "s1/b2", 1), Spot("n3", "s2/b3", 3))
     network = Network(spots, frozenset((must,)))
-    assert network.best((1, 1)) == (3, ("s2", "b3", "n3"))
-    assert network.best((1, 1, 1, 1)) is None
-    assert network.best((2, 1)) == (3, ("s2", "b3", "n3"))
+    assert network.best((1, 1)) == {(3, ("s2", "b3", "n3"))}
+    assert network.best((1, 1, 1, 1)) == set()
+    assert network.best((1,)) == {(3, ("s1", "b1", "n1")), (3, ("s1", "b2", "n2"))}
