@@ -2,8 +2,8 @@
 
 For each request the slots of all nodes are summed up the tree. From the nodes upwards the first level is taken at which
 some domain has enough; among its domains the one with the fewest to spare, then the one whose parent has the fewest,
-and so on; then the best scored, then by name. `MustGather` says how far up the search may go, and `podCountMultiple` rounds what a domain
-offers. If not even the minimum fits, the refusal says for each domain how far it got.
+and so on; then the best scored, then by name. `MustGather` says how far up the search may go, and `podCountMultiple`
+rounds what a domain offers. If not even the minimum fits, the refusal says for each domain how far it got.
 """
 
 from __future__ import annotations
