@@ -130,7 +130,10 @@ class Evictor:
             current = self._cluster.pods.get(victim.uid)
             # It may have finished by itself, or be leaving anyway.
             if self._goes_on(run) and current is not None and not current.terminating:
-                await step(run, current)
+                if self._cluster.may_be_evicted(current):
+                    await step(run, current)
+                else:
+                    self._withdraw(run, current.key, "this victim is protected by now")
         except NotLeading:
             run.withdrawn = True
         except (NotFound, Conflict):
@@ -154,9 +157,6 @@ class Evictor:
         return True
 
     async def _tell(self, run: _Run, victim: PodRecord) -> None:
-        if not self._cluster.may_be_evicted(victim):
-            self._withdraw(run, victim.key, "this victim is protected by now")
-            return
         await say_disrupted(self._client, ref(victim), Disruption(run.message, victim.generation, self._wall()))
 
     async def _delete(self, run: _Run, victim: PodRecord) -> None:

@@ -51,7 +51,7 @@ class Cluster:
         self.evictable = Evictable()
         self.pods: dict[str, PodRecord] = {}  # by UID
         self.nominated: dict[str, PodRecord] = {}  # by UID: pending pods that were promised a node
-        self.leaving: dict[str, PodRecord] = {}  # by UID: victims of preemptions that are still there
+        self.leaving: dict[str, PodRecord] = {}  # by UID: pods on nodes that are terminating, victims or not
         self._promises: dict[str, str] = {}  # UID -> node that we have promised, until the API server says so too
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)  # node name -> UIDs counted there
         self.reshapings = 0  # how often pods were given other shapes, because a new label key began to matter
@@ -116,7 +116,7 @@ class Cluster:
         if known is not None and not record.bound:
             record.node = known.node  # still assumed where we put it; the API server has not heard of it yet
         self._keep_promise(record)
-        if record.preempted_for:
+        if record.terminating and record.bound:
             self.leaving[record.uid] = record
         self.pods[record.uid] = record
         self.gangs.member_changed(known, record)

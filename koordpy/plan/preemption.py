@@ -21,22 +21,27 @@ from koordpy.plan.victims import Cost
 
 __all__ = ["Preemption", "make_room"]
 
+_WAITS = "not eligible due to a terminating pod on the nominated node."
+
 
 def make_room(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Preemption | str:
     """A preemption that lets the whole job in, or the reason why there is none, in kube-scheduler's words."""
     if not all(member.preempts for member in job.members):
         return "not eligible due to preemptionPolicy=Never."
-    if _waits_for_victims(job, cluster, profiles):
-        return "not eligible due to a terminating pod on the nominated node."
-    leaving = [pod for pod in cluster.leaving.values() if pod.preempted_for == job.name]
+    # As in kube-scheduler, what is terminating and of lower priority is as good as gone, and not evicted again.
+    leaving = [pod for pod in cluster.leaving.values() if pod.priority < job.lowest_priority]
     if not leaving:
         return _search(job, cluster, profiles, rules)
     with Trial(cluster.occupancy) as trial:
         take_off(leaving, cluster, trial)
         answer = plan_job(job, cluster, profiles, rules)
         if is_whole(answer):
-            return Preemption((), answer.placements, Cost())
-        return _search(job, cluster, profiles, rules)
+            is_promised = all(cluster.pods[each.uid].nominated_node == each.node for each in answer.placements)
+            return _WAITS if is_promised else Preemption((), answer.placements, Cost())
+        found = _search(job, cluster, profiles, rules)
+    if isinstance(found, Preemption) and _waits_for_victims(job, cluster, profiles):
+        return _WAITS
+    return found
 
 
 def _search(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preemption | str:
@@ -47,7 +52,7 @@ def _search(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Pre
 
 def _waits_for_victims(job: Job, cluster: Cluster, profiles: Profiles) -> bool:
     """Victims are still leaving a node that a member was promised, and that it could still use."""
-    nodes = {pod.node for pod in cluster.leaving.values() if pod.priority < job.lowest_priority}
+    nodes = {p.node for p in cluster.leaving.values() if p.preempted_for and p.priority < job.lowest_priority}
     return any(
         member.nominated_node in nodes and _may_use(member, member.nominated_node, job, cluster, profiles)
         for member in job.members

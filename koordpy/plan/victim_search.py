@@ -42,8 +42,8 @@ class Preemption:
     cost: Cost
 
     def __str__(self) -> str:
-        if not self.victims:  # after a restart, or in a second attempt
-            return "waiting for victims of an earlier preemption to leave"
+        if not self.victims:
+            return "waiting for terminating pods to leave"
         nodes = len({victim.node for victim in self.victims})
         what = f"pod on node {self.nominations[0].node}" if len(self.nominations) == 1 else "all members"
         where = f" on {nodes} nodes" if len(self.nominations) > 1 else ""

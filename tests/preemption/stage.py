@@ -138,9 +138,22 @@ class Stage:
         assert isinstance(found, str), found
         return found
 
+    @property
+    def priority(self) -> int:
+        """The lowest of the job's members."""
+        return min(pod["spec"]["priority"] for pod in self.pods if pod["metadata"]["name"] in self.wanted)
+
+    def leaving(self) -> list[str]:
+        """Pods of lower priority that are terminating."""
+        return [
+            pod["metadata"]["name"]
+            for pod in self.pods
+            if "deletionTimestamp" in pod["metadata"] and pod["spec"]["priority"] < self.priority
+        ]
+
     def fits_without(self, gone: Iterable[str], promised: Mapping[str, str] | None = None) -> bool:
-        """Whether the planner finds a place for the whole job when these pods are gone."""
-        cluster = self.picture(frozenset(gone), promised)
+        """Whether the planner finds a place for the whole job when these pods are gone, and those that leave anyway."""
+        cluster = self.picture({*gone, *self.leaving()}, promised)
         answer = planned(self.job(cluster), cluster)
         return isinstance(answer, Plan) and answer.missing is None
 

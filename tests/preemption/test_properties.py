@@ -20,10 +20,6 @@ _BLOCK = 50
 _MOST_WORSE = 0.03  # of the preemptions found, where the greedy search may pay more than need be
 
 
-def below(stage: Stage) -> int:
-    return min(pod["spec"]["priority"] for pod in stage.pods if pod["metadata"]["name"] in stage.wanted)
-
-
 def victims_of(found: Preemption) -> frozenset[str]:
     return frozenset(victim.name for victim in found.victims)
 
@@ -40,7 +36,7 @@ def test_nobody_is_evicted_in_vain_or_against_the_rules(first: int, plain: bool)
 
 
 def mistakes(stage: Stage, found: Preemption) -> Iterator[str]:
-    names, limit = victims_of(found), below(stage)
+    names, limit = victims_of(found), stage.priority
     if not stage.fits_without(names, {each.uid: each.node for each in found.nominations}):
         yield f"the job does not fit without {sorted(names)}"
     if not enough_of_each_gang(stage, found):
@@ -97,7 +93,7 @@ def gaps_of(seeds: range, *, plain: bool) -> Counter[str]:
         stage = stage_of(seed, plain=plain)
         if stage.fits_without(()):
             continue
-        answer, best = stage.asked(), cheapest(stage, below(stage))
+        answer, best = stage.asked(), cheapest(stage, stage.priority)
         if isinstance(answer, Preemption):
             ours = price(stage, victims_of(answer))
             found["optimal" if best is None or ours <= best[1] else first_worse(ours, best[1])] += 1

@@ -86,12 +86,39 @@ def test_a_pod_that_would_not_fit_even_so_says_what_would_be_short() -> None:
     assert here.refusal() == "0/1 nodes are available: 1 Insufficient cpu."
 
 
-def test_a_terminating_pod_is_not_a_victim_again() -> None:
+def test_a_terminating_pod_is_waited_for_and_not_a_victim_again() -> None:
     here = stage("n1", "n2", cpu=1)
     here.runs("leaving", "n1", terminating=True)
     here.runs("staying", "n2", priority=1)
     here.wants("p")
+    found = here.asked()
+    assert isinstance(found, Preemption)
+    assert not found.victims
+    assert [each.node for each in found.nominations] == ["n1"]
+
+
+def test_the_room_of_a_terminating_pod_counts_beside_that_of_victims() -> None:
+    here = stage("n1", cpu=2)
+    here.runs("leaving", "n1", terminating=True)
+    here.runs("low", "n1")
+    here.wants("p", cpu=2)
+    assert here.victims() == ["low"]
+
+
+def test_a_terminating_pod_of_the_same_priority_is_not_waited_for() -> None:
+    here = stage("n1", "n2", cpu=1)
+    here.runs("leaving", "n1", terminating=True, priority=HIGH)
+    here.runs("staying", "n2", priority=1)
+    here.wants("p")
     assert here.victims() == ["staying"]
+
+
+def test_promises_that_have_come_to_nothing_are_not_waited_for() -> None:
+    """The gang has grown since, and even without the victims there is no room for so many."""
+    here = stage("n1", cpu=2)
+    here.runs("leaving", "n1", cpu=2, leaves_for="default/x")
+    here.wants_gang("x", "x1", "x2", "x3", promised="n1")
+    assert here.refusal() == "no pod of lower priority could be evicted"
 
 
 def test_nobody_more_is_evicted_while_victims_leave_the_promised_node() -> None:

@@ -58,19 +58,19 @@ def pod_group_json(
     }
 
 
-def priority_class_json(value: int) -> Json:
-    """A class that never preempts: what these stories tell must stay true when preemption is on."""
+def priority_class_json(value: int, *, preempts: bool) -> Json:
+    """By default a class that never preempts: what most stories tell must stay true when preemption is on."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
-        "metadata": {"name": priority_class(value)},
+        "metadata": {"name": priority_class(value, preempts=preempts)},
         "value": value,
-        "preemptionPolicy": "Never",
+        "preemptionPolicy": "PreemptLowerPriority" if preempts else "Never",
     }
 
 
-def priority_class(value: int) -> str:
-    return f"scenario-{value}"
+def priority_class(value: int, *, preempts: bool) -> str:
+    return f"scenario-{value}-preempting" if preempts else f"scenario-{value}"
 
 
 def condition(pod: Json, kind: str = "PodScheduled") -> Json:

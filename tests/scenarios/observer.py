@@ -1,7 +1,7 @@
 """Watches every story from outside, only through the API, and speaks up when something happens that never may.
 
 No gang is left bound in part, no node holds more than it has, no pod is bound twice, and nothing is deleted that the
-story did not delete. It knows the scheduler only by what that writes.
+story did not delete, but for victims of preemptions. It knows the scheduler only by what that writes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from koordpy.api.quantity import milli_units, units
+from tests.scenarios.evictions import Evictions
 from tests.scenarios.mirror import GROUPS, NODES, PODS, Mirror
 from tests.scenarios.objects import is_finished, node_of
 from tests.scenarios.reading import Gang, job_of, read_gangs
@@ -36,6 +37,7 @@ class Observer:
         self.excused: set[str] = set()  # namespace/name of pods whose bind the story made fail, or made itself
         self.scheduler_runs = False
         self.has_spoken = False
+        self.evictions = Evictions(mirror)
         mirror.listeners.append(self._hear)
 
     def check(self) -> None:
@@ -75,7 +77,7 @@ class Observer:
         if node:
             self._nodes[uid] = node
         if (kind == "DELETED" or "deletionTimestamp" in meta) and uid not in self.may_go:
-            self._seen.append(f"{name} was deleted, and not by the story")
+            self._seen += self.evictions.judge(pod)
         self._seen += self._overcommitted()
         self._look_at_gangs()
 

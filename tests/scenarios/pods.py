@@ -26,6 +26,7 @@ class PodVerbs(Ground):
         labels: dict[str, str] | None = None,
         annotations: dict[str, str] | None = None,
         priority: int | None = None,
+        preempts: bool = False,
         gated: bool = False,
         held: bool = False,
         namespace: str = "",
@@ -33,14 +34,15 @@ class PodVerbs(Ground):
     ) -> None:
         """Create pods, in this order; `gang` names their PodGroup. `held` ones stay terminating when deleted."""
         if priority is not None:
-            await self._priority_class(priority)
+            await self._priority_class(priority, preempts=preempts)
         all_labels = {**({SIGS: gang} if gang else {}), **(labels or {})}
         for name in names:
             obj = pod_json(name, namespace=namespace or self.namespace, labels=all_labels, **arguments)
             obj["metadata"] |= {"annotations": self.filled(annotations)}
             obj["metadata"] |= {"finalizers": [_FINALIZER]} if held else {}
             obj["spec"] |= {"schedulingGates": [_GATE]} if gated else {}
-            obj["spec"] |= {"priorityClassName": priority_class(priority)} if priority is not None else {}
+            if priority is not None:
+                obj["spec"]["priorityClassName"] = priority_class(priority, preempts=preempts)
             await self._create(obj)
 
     async def bind_elsewhere(self, name: str, node: str, **arguments: Any) -> None:
@@ -109,9 +111,10 @@ class PodVerbs(Ground):
                 await asyncio.sleep(0.05)
         await self.until(lambda: self._uid(meta["name"], meta["namespace"]) == uid, f"pod {meta['name']}")
 
-    async def _priority_class(self, value: int) -> None:
+    async def _priority_class(self, value: int, *, preempts: bool) -> None:
+        obj = priority_class_json(value, preempts=preempts)
         try:
-            await self.api.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", priority_class_json(value))
+            await self.api.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", obj)
         except Refused as refusal:
             if refusal.status != 409:
                 raise

@@ -33,13 +33,11 @@ from tests.scenarios.api import Api
 from tests.scenarios.asking import Captured, over_the_network
 from tests.scenarios.cluster import ClusterVerbs
 from tests.scenarios.crds import install_crds
-from tests.scenarios.expecting import ExpectingVerbs
+from tests.scenarios.evicting import EvictingVerbs
 from tests.scenarios.faults import FaultyTransport
 from tests.scenarios.mirror import EVENTS, GROUPS, NODES, PODS, Mirror
 from tests.scenarios.network import NetworkVerbs
 from tests.scenarios.observer import Observer
-from tests.scenarios.operating import OperatingVerbs
-from tests.scenarios.pods import PodVerbs
 from tests.scenarios.scheduler import Instance, traceable_tasks
 
 _CONNECTIONS = 32
@@ -47,7 +45,7 @@ _CONNECTIONS = 32
 _TICK_S = 2.0**-20
 
 
-class World(ClusterVerbs, NetworkVerbs, PodVerbs, OperatingVerbs, ExpectingVerbs):
+class World(ClusterVerbs, NetworkVerbs, EvictingVerbs):
     """A cluster with koordpy on it, and everything that a story can do with it and expect of it."""
 
     other_namespace: str
@@ -132,13 +130,18 @@ async def _world(
                 await world.end()
 
 
-def _settings(coscheduling: dict[str, Any]) -> Settings:
-    """Through the configuration file, as users give them."""
-    profiles: list[dict[str, Any]] = [{"schedulerName": "koord-scheduler"}]
-    if coscheduling:
-        profiles[0]["pluginConfig"] = [{"name": "Coscheduling", "args": coscheduling}]
+def _settings(given: dict[str, Any]) -> Settings:
+    """Through the configuration file, as users give them: `koordpy` and `profiles` are fields of it, the others args.
+
+    `profiles` are what follows the first one, which is koord-scheduler's.
+    """
+    args = {key: value for key, value in given.items() if key not in ("koordpy", "profiles")}
+    first: dict[str, Any] = {"schedulerName": "koord-scheduler"}
+    if args:
+        first["pluginConfig"] = [{"name": "Coscheduling", "args": args}]
+    fields = {"profiles": [first, *given.get("profiles", ())], "koordpy": given.get("koordpy", {})}
     with tempfile.TemporaryDirectory() as folder:
-        return reading(Path(folder), profiles=profiles)[0]
+        return reading(Path(folder), **fields)[0]
 
 
 @contextlib.contextmanager
