@@ -21,7 +21,7 @@ from koordpy.cluster.changes import Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.kube.client import Client, NotLeading
-from koordpy.kube.errors import ApiError, Conflict, Invalid, NotFound
+from koordpy.kube.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from koordpy.kube.lane import Lane
 from koordpy.kube.writes import Disruption, PodRef, delete_pod, is_still_there, promise_node, say_disrupted
 from koordpy.plan.preemption import Preemption
@@ -30,6 +30,7 @@ from koordpy.report import Reporter, ref
 _WIDTH = 16
 _AGAIN_FIRST_S = 2.0
 _AGAIN_MOST_S = 60.0
+_SPARED_S = 300.0  # that a pod is left alone whose eviction was forbidden
 
 log = structlog.get_logger()
 
@@ -73,6 +74,7 @@ class Evictor:
         self._client, self._cluster, self._reporter, self._wall = client, cluster, reporter, wall
         self._on_freed, self._on_withdrawn = on_freed, on_withdrawn
         self._runs: dict[str, _Run] = {}
+        self._refused: dict[str, str] = {}  # UID of a victim that is left alone for a while, and why
         self.lane = Lane(_WIDTH)
 
     def start_over(self) -> None:
@@ -85,6 +87,11 @@ class Evictor:
         run = self._runs.get(key)
         pods = self._cluster.pods
         return run is not None and any(uid in pods and not pods[uid].terminating for uid in run.victims)
+
+    def refused(self, below: int) -> str:
+        """Why a pod of lower priority is not evicted although its labels allow it; empty if there is none."""
+        pods = self._cluster.pods
+        return next((why for uid, why in self._refused.items() if uid in pods and pods[uid].priority < below), "")
 
     def ended(self, key: str, outcome: str) -> None:
         """What became of the job that others were evicted for."""
@@ -140,6 +147,8 @@ class Evictor:
             pass  # gone meanwhile, or another pod by now
         except ApiError as error:
             if not isinstance(error, Invalid) or await is_still_there(self._client, ref(victim)):
+                if not isinstance(error, Transient):
+                    self._spare(victim, str(error))
                 self._withdraw(run, victim.key, str(error))
         run.left -= 1
         if not run.left and self._goes_on(run):
@@ -163,6 +172,16 @@ class Evictor:
         await delete_pod(self._client, ref(victim))
         metrics.WRITES.labels("eviction", "ok").inc()
         self._reporter.preempted(victim, run.job, run.trigger)
+
+    def _spare(self, victim: PodRecord, problem: str) -> None:
+        """Permissions or a webhook forbid it: others are sought, lest they be evicted again and again in vain."""
+        self._cluster.spare(victim.uid)
+        self._refused[victim.uid] = f"evicting {victim.key} was refused: {problem}"
+        asyncio.get_running_loop().call_later(_SPARED_S, self._spare_no_more, victim.uid)
+
+    def _spare_no_more(self, uid: str) -> None:
+        self._refused.pop(uid, None)
+        self._on_freed(self._cluster.spare(uid, spared=False))
 
     def _withdraw(self, run: _Run, about: str, problem: str) -> None:
         metrics.WRITES.labels("eviction", "failed").inc()

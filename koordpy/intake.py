@@ -46,8 +46,8 @@ _OTHER_SELECTORS = Happened(Change.SELECTORS, "")
 class NodeIntake:
     """Nodes into columns."""
 
-    def __init__(self, cluster: Cluster, queue: JobQueue) -> None:
-        self._cluster, self._queue = cluster, queue
+    def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs) -> None:
+        self._cluster, self._queue, self._jobs = cluster, queue, jobs
 
     def upsert(self, node: Node) -> None:
         try:
@@ -56,10 +56,16 @@ class NodeIntake:
             metrics.MALFORMED.labels("Node").inc()
             log.warning("malformed_object", kind="Node", object=node.metadata.name, problem=str(error))
             return
-        wake(self._cluster, self._queue, happened)
+        self._changed(happened)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - nodes are known by name
-        wake(self._cluster, self._queue, self._cluster.remove_node(key))
+        self._changed(self._cluster.remove_node(key))
+
+    def _changed(self, happened: Happened) -> None:
+        wake(self._cluster, self._queue, happened)
+        for pod in list(self._cluster.nominated.values()) if happened.change else ():
+            if pod.nominated_node == happened.node:  # what it was promised may be of no use any more
+                self._jobs.try_again(pod)
 
 
 class PodIntake:
@@ -106,16 +112,23 @@ class PodIntake:
 class PodGroupIntake:
     """PodGroups of one API group into gangs."""
 
-    def __init__(self, api_group: str, cluster: Cluster, jobs: Jobs) -> None:
-        self._api_group, self._cluster, self._jobs = api_group, cluster, jobs
+    def __init__(self, api_group: str, cluster: Cluster, queue: JobQueue, jobs: Jobs) -> None:
+        self._api_group, self._cluster, self._queue, self._jobs = api_group, cluster, queue, jobs
 
     def upsert(self, pod_group: PodGroup) -> None:
-        self._cluster.gangs.set_pod_group(self._api_group, pod_group.metadata.key, pod_group)
-        self._jobs.take_note()
+        self._set(pod_group.metadata.key, pod_group)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002
-        self._cluster.gangs.set_pod_group(self._api_group, key, None)
+        self._set(key, None)
+
+    def _set(self, key: str, pod_group: PodGroup | None) -> None:
+        gangs = self._cluster.gangs
+        went_whole = (gang := gangs.get(key)) is not None and gang.goes_whole
+        gangs.set_pod_group(self._api_group, key, pod_group)
         self._jobs.take_note()
+        if went_whole and (gang := gangs.get(key)) is not None and not gang.goes_whole:
+            for node in {member.node for member in gang.bound.values()}:  # some of them may be evicted by now
+                wake(self._cluster, self._queue, Happened(Change.VICTIMS, node))
 
 
 class TopologyIntake:

@@ -39,6 +39,11 @@ class Jobs:
     def pod_gone(self, uid: str) -> None:
         self._queue.remove(uid)
 
+    def try_again(self, record: PodRecord) -> None:
+        """The job of a pod that was refused is tried again, whatever it sleeps for."""
+        free = not record.gang or self._cluster.gangs.is_free(record)
+        self._queue.rouse(record.uid if free else key_of(self._cluster.gangs.group_of(record.gang)))
+
     def take_note(self) -> None:
         """Something happened to gangs: bring their tickets up to date."""
         news = self._cluster.gangs.news

@@ -6,7 +6,8 @@ members differ in priority can: a with members of 5 and 1 evicts b of 3, and b e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
+from itertools import product
 
 from koordpy import metrics
 
@@ -23,14 +24,14 @@ class PingPong:
         self._evicted: dict[tuple[str, str], float] = {}  # (preemptor, victim) -> when
         self._pauses: dict[tuple[str, str], tuple[float, float]] = {}  # (preemptor, victim) -> length, until
 
-    def pause_s(self, preemptor: str, victims: Iterable[str]) -> float:
-        """How long a job has to wait before it may evict these; 0 unless one of them has evicted it."""
-        return max((self._pause_s(preemptor, victim) for victim in set(victims)), default=0.0)
+    def pause_s(self, preemptors: Collection[str], victims: Collection[str]) -> float:
+        """How long gangs or pods have to wait before they may evict these; 0 unless one of these has evicted them."""
+        return max((self._pause_s(*pair) for pair in product(preemptors, victims)), default=0.0)
 
-    def evicted(self, preemptor: str, victims: Iterable[str]) -> None:
+    def evicted(self, preemptors: Collection[str], victims: Collection[str]) -> None:
         now = self._clock()
-        for victim in victims:
-            self._evicted[preemptor, victim] = now
+        for pair in product(preemptors, victims):
+            self._evicted[pair] = now
         self._evicted = {pair: at for pair, at in self._evicted.items() if now - at <= _REMEMBERED_S}
         self._pauses = {pair: pause for pair, pause in self._pauses.items() if now - pause[1] <= _REMEMBERED_S}
 

@@ -105,7 +105,7 @@ class Process:
             self.cluster,
             self.queue,
             jobs,
-            on_pod_gone=reporter.forget,
+            on_pod_gone=(reporter.forget, self.scheduler.evictor.pod_gone),
             on_storage_changed=volumes.storage_changed,
         )
         self.health = Health(ready=self._watches.checks())

@@ -163,6 +163,13 @@ class JobQueue:
             self._unpark(ticket)
             self.retry(ticket)
 
+    def rouse(self, key: str) -> None:
+        """Wake one job, whatever it sleeps for."""
+        ticket = self._tickets.get(key)
+        if ticket is not None and ticket.state is State.PARKED:
+            self._unpark(ticket)
+            self._activate(ticket, "ClusterChange")
+
     def hurry(self, key: str) -> None:
         """Try this one before everything else, once."""
         ticket = self._tickets.get(key)

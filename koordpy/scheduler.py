@@ -34,9 +34,9 @@ from koordpy.plan.gang_rules import not_ready
 from koordpy.plan.gather import complaints_about, rules_of
 from koordpy.plan.job import Job
 from koordpy.plan.job_plan import plan_job
-from koordpy.plan.preemption import make_room
+from koordpy.plan.preemption import WAITS, Preemption, benefit_of, make_room
 from koordpy.plan.profile import Profile
-from koordpy.plan.progress import Waiter, could_complete, first_in_line, still_fits, who_must_let_go
+from koordpy.plan.progress import Waiter, could_complete, first_in_line, still_fits, who_must_let_go, worth_of
 from koordpy.plan.rating import rate
 from koordpy.plan.siblings import Rules
 from koordpy.queue import JobQueue, Ticket
@@ -188,6 +188,8 @@ class Scheduler:
         refusal = self._timed("PreFilter", job, lambda: self._prefilter(job, ticket))
         answer = refusal or self._postfilter(job, self._plan(job))
         metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
+        if refusal is not None:
+            self._release_promises(job)
         if isinstance(answer, Refusal):
             self._let_go(job.key)
             self._refuse(self._jobs.job_of(ticket) or job, ticket, answer, attempted=refusal is None)
@@ -231,11 +233,14 @@ class Scheduler:
         waiters = [w for w in self._waiters(job.key) if w.priority < job.priority]
         if not waiters:
             return answer
-        leaving = who_must_let_go(waiters, answer, self._cluster, lambda: self._plan(job))
+        leaving = who_must_let_go(waiters, worth_of(answer), self._cluster, lambda: worth_of(self._plan(job)))
+        self._release(leaving, job)
+        return self._plan(job) if leaving else answer
+
+    def _release(self, leaving: list[Waiter], job: Job) -> None:
         for waiter in leaving:
             log.info("let_go", gang=waiter.key, members=len(waiter.members), for_job=job.name)
             self._let_go(waiter.key)
-        return self._plan(job) if leaving else answer
 
     def _may_preempt(self, job: Job, answer: Plan | Refusal) -> bool:
         """Not for jobs that nothing could cure, and not where the configuration says never."""
@@ -251,21 +256,39 @@ class Scheduler:
         if self.evictor.is_waiting(job.key):
             return "waiting for the victims to leave"
         started = time.perf_counter()
-        found = make_room(job, self._cluster, self._profiles, self._rules(job))
+        found = self._find_victims(job)
         metrics.PREEMPTION_ATTEMPTS.inc()
         metrics.PREEMPTION_SECONDS.observe(time.perf_counter() - started)
         if isinstance(found, str):
-            if not found.startswith("not eligible due to a terminating"):
-                for member in job.members:
-                    self.evictor.clear_nomination(member)  # room is kept for nobody
-            return found
+            if found != WAITS:
+                self._release_promises(job)
+            refused = self.evictor.refused(job.lowest_priority)
+            return f"{found.removesuffix('.')}; {refused}" if refused else found
+        # By gang: its replacement for a pod that was evicted may be a job of its own.
+        preemptors = {member.gang or member.key for member in job.members}
         victims = {victim.gang or victim.key for victim in found.victims}
-        pause_s = self._pingpong.pause_s(job.name, victims)
+        pause_s = self._pingpong.pause_s(preemptors, victims)
         if pause_s > 0:
             return f"held back for {pause_s:.0f}s: this job and its victims have been evicting each other"
-        self._pingpong.evicted(job.name, victims)
+        self._pingpong.evicted(preemptors, victims)
         self.evictor.start(job.key, job.name, job.members[0], found)
         return str(found)
+
+    def _find_victims(self, job: Job) -> Preemption | str:
+        """Those that merely wait for others let go where that is needed, or spares somebody who runs."""
+        found = make_room(job, self._cluster, self._profiles, self._rules(job))
+        waiters = [w for w in self._waiters(job.key) if w.priority < job.lowest_priority]
+        if not waiters or found == WAITS:
+            return found
+        again = lambda: benefit_of(make_room(job, self._cluster, self._profiles, self._rules(job)))  # noqa: E731
+        leaving = who_must_let_go(waiters, benefit_of(found), self._cluster, again)
+        self._release(leaving, job)
+        return make_room(job, self._cluster, self._profiles, self._rules(job)) if leaving else found
+
+    def _release_promises(self, job: Job) -> None:
+        """Room is kept for nobody who cannot use it."""
+        for member in job.members:
+            self.evictor.clear_nomination(member)
 
     def _start(self, ticket: Ticket, answer: Plan) -> None:
         """The whole job is placed: reserve it, and permit it together with those that waited for this moment."""
@@ -441,6 +464,7 @@ def _is_whole(answer: Plan | Refusal) -> bool:
 def _with_tail(answer: Plan | Refusal, text: str) -> Plan | Refusal:
     """`0/5 nodes are available: 5 Insufficient cpu. preemption: ...`, as kube-scheduler puts it."""
     if isinstance(answer, Refusal):
-        return replace(answer, message=f"{answer.message} {text}")
-    assert answer.missing is not None
-    return replace(answer, missing=replace(answer.missing, message=f"{answer.missing.message} {text}"))
+        return replace(answer, message=f"{answer.message} {text}", cures=answer.cures | Change.VICTIMS)
+    missing = _with_tail(answer.missing, text) if answer.missing is not None else None
+    assert isinstance(missing, Refusal)
+    return replace(answer, missing=missing)

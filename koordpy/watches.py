@@ -79,19 +79,20 @@ class Watches:
         queue: JobQueue,
         jobs: Jobs,
         *,
-        on_pod_gone: Callable[[str], None],
+        on_pod_gone: tuple[Callable[[str], None], ...],
         on_storage_changed: Callable[[], None],
     ) -> None:
         def gone(uid: str) -> None:
-            on_pod_gone(uid)
+            for each in on_pod_gone:
+                each(uid)
             on_storage_changed()  # whoever waits for the volumes of this pod need not any more
 
         self.pods = Reflector(client, _PODS, PodIntake(cluster, queue, jobs, on_gone=gone))
         reshaped = jobs.refresh_all
         self.others: tuple[Reflector[Any], ...] = (
-            Reflector(client, _NODES, NodeIntake(cluster, queue)),
+            Reflector(client, _NODES, NodeIntake(cluster, queue, jobs)),
             *(
-                Reflector(client, resource, PodGroupIntake(group, cluster, jobs))
+                Reflector(client, resource, PodGroupIntake(group, cluster, queue, jobs))
                 for group, resource in _POD_GROUPS.items()
             ),
             Reflector(client, _TOPOLOGIES, TopologyIntake(cluster, queue)),

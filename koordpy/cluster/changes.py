@@ -16,6 +16,9 @@ class Change(enum.Flag):
     NODE_RELABELLED = enum.auto()
     NODE_TAINTS = enum.auto()  # taints or cordon
     ROOM_FREED = enum.auto()  # a pod left the node, or asks for less
+    VICTIMS = (
+        enum.auto()
+    )  # somebody there could be evicted who could not before: bound by now, or not protected any more
     # Anywhere: a pod or a node here can make another node fit.
     POD_CAME = enum.auto()  # a pod was placed, or its labels changed
     POD_LEFT = enum.auto()
@@ -24,7 +27,14 @@ class Change(enum.Flag):
     STORAGE = enum.auto()  # claims, volumes, classes or drivers
 
 
-ON_ONE_NODE = Change.NODE_ADDED | Change.NODE_GREW | Change.NODE_RELABELLED | Change.NODE_TAINTS | Change.ROOM_FREED
+ON_ONE_NODE = (
+    Change.NODE_ADDED
+    | Change.NODE_GREW
+    | Change.NODE_RELABELLED
+    | Change.NODE_TAINTS
+    | Change.ROOM_FREED
+    | Change.VICTIMS
+)
 
 
 class Happened(NamedTuple):

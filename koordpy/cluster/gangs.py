@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 
 from koordpy.api.gangs import SAYS_NOTHING, Wishes, wishes_of
+from koordpy.api.keys import DISRUPTION_MODE
 from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
 from koordpy.api.times import seconds_of_instant
 from koordpy.cluster.gangspec import GangDefaults, GangSpec, resolve
@@ -57,6 +58,12 @@ class Gang:
     def api_version(self) -> str:
         """Of its PodGroup."""
         return next((f"{group}/{VERSION}" for group in GROUPS if group in self.pod_groups), "")
+
+    @property
+    def goes_whole(self) -> bool:
+        """Its PodGroup asks that its members are evicted together or not at all."""
+        pod_group = self.pod_group
+        return pod_group is not None and pod_group.metadata.annotations.get(DISRUPTION_MODE) == "All"
 
     @property
     def by_pod_group(self) -> bool:

@@ -52,6 +52,7 @@ class Cluster:
         self.pods: dict[str, PodRecord] = {}  # by UID
         self.nominated: dict[str, PodRecord] = {}  # by UID: pending pods that were promised a node
         self.leaving: dict[str, PodRecord] = {}  # by UID: pods on nodes that are terminating, victims or not
+        self._spared: set[str] = set()  # UIDs of pods that the API server would not let us evict
         self._promises: dict[str, str] = {}  # UID -> node that we have promised, until the API server says so too
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)  # node name -> UIDs counted there
         self.reshapings = 0  # how often pods were given other shapes, because a new label key began to matter
@@ -121,6 +122,8 @@ class Cluster:
         self.pods[record.uid] = record
         self.gangs.member_changed(known, record)
         released = self._note_nomination(record)
+        if self._is_new_victim(known, record):
+            released = released.together_with(Happened(Change.VICTIMS, record.node))
         if known is not None and known.node == record.node and known.shape is record.shape:
             self._count_evictable(known, -1)
             self._count_evictable(record, 1)
@@ -229,7 +232,20 @@ class Cluster:
 
     def may_be_evicted(self, record: PodRecord) -> bool:
         """By a job of higher priority."""
+        if record.uid in self._spared:
+            return False
         return record.evictable and record.namespace not in self.evictable.protected_namespaces
+
+    def spare(self, uid: str, *, spared: bool = True) -> Happened:
+        """Leave a pod alone that may not be evicted, whatever its labels say; or not any more."""
+        record = self.pods.get(uid)
+        if record is not None:
+            self._count_evictable(record, -1)
+        self._spared.add(uid) if spared else self._spared.discard(uid)
+        if record is None:
+            return NOTHING
+        self._count_evictable(record, 1)
+        return Happened(Change.VICTIMS, record.node) if self.may_be_evicted(record) else NOTHING
 
     # --- bookkeeping ---
 
@@ -265,6 +281,12 @@ class Cluster:
         if before is None or before.nominated_node == promised:
             return NOTHING
         return Happened(Change.ROOM_FREED, before.nominated_node)
+
+    def _is_new_victim(self, known: PodRecord | None, record: PodRecord) -> bool:
+        """Jobs of higher priority may have been refused because this pod could not be evicted."""
+        if not self.evictable.in_use or not self.may_be_evicted(record):
+            return False
+        return known is None or known.node != record.node or not self.may_be_evicted(known)
 
     def _enter(self, record: PodRecord) -> Happened:
         if not record.node:

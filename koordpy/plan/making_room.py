@@ -27,7 +27,7 @@ from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.profile import Filter, Profile
 from koordpy.plan.sparing import Guest, Sparing
-from koordpy.plan.victims import Ledger, goes_whole, whole_gang
+from koordpy.plan.victims import Ledger, whole_gang
 
 # As a Cost, but for one more field in the middle: of jobs that are touched anyway, the one that could give more room.
 _Price = tuple[float, ...]
@@ -47,7 +47,7 @@ class MakingRoom:
         asked = {row for member in job.members if member.shape is not None for row in member.shape.rows.tolist()}
         self._sparing = Sparing(cluster, self.ledger, sorted(asked))
         self._staying = bound_to_stay(level, cluster)
-        self._go_whole = any(goes_whole(gang) for gang in cluster.gangs)
+        self._go_whole = any(gang.goes_whole for gang in cluster.gangs)
         self.room = _room_without(level, job, cluster, profiles)
         self._places: dict[int, _Place] = {}  # by row of the node
         self._rows_by_job: defaultdict[str, list[int]] = defaultdict(list)  # where each of its candidates is

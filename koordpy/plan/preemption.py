@@ -19,9 +19,14 @@ from koordpy.plan.siblings import Rules
 from koordpy.plan.victim_search import Preemption, is_whole, search
 from koordpy.plan.victims import Cost
 
-__all__ = ["Preemption", "make_room"]
+__all__ = ["WAITS", "Preemption", "benefit_of", "make_room"]
 
-_WAITS = "not eligible due to a terminating pod on the nominated node."
+WAITS = "not eligible due to a terminating pod on the nominated node."
+
+
+def benefit_of(found: Preemption | str) -> tuple[float, ...]:
+    """What a search has found, to be compared: any preemption is better than none, and a cheap one is best."""
+    return () if isinstance(found, str) else (1, *(-each for each in found.cost))
 
 
 def make_room(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Preemption | str:
@@ -37,10 +42,10 @@ def make_room(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ())
         answer = plan_job(job, cluster, profiles, rules)
         if is_whole(answer):
             is_promised = all(cluster.pods[each.uid].nominated_node == each.node for each in answer.placements)
-            return _WAITS if is_promised else Preemption((), answer.placements, Cost())
+            return WAITS if is_promised else Preemption((), answer.placements, Cost())
         found = _search(job, cluster, profiles, rules)
     if isinstance(found, Preemption) and _waits_for_victims(job, cluster, profiles):
-        return _WAITS
+        return WAITS
     return found
 
 

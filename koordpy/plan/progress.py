@@ -21,6 +21,8 @@ from koordpy.plan.gangs import Profiles, plan_gangs
 from koordpy.plan.job import Job
 from koordpy.plan.profile import Profile
 
+Worth = tuple[float, ...]  # of a plan, to the job that it is for; the higher, the better
+
 
 class Waiter(NamedTuple):
     """A group of gangs in the waiting room."""
@@ -61,18 +63,18 @@ def still_fits(member: PodRecord, cluster: Cluster, profile: Profile) -> bool:
 
 
 def who_must_let_go(
-    waiters: Iterable[Waiter], answer: Plan | Refusal, cluster: Cluster, plan_again: Callable[[], Plan | Refusal]
+    waiters: Iterable[Waiter], now: Worth, cluster: Cluster, worth: Callable[[], Worth]
 ) -> list[Waiter]:
-    """Of those that wait with a lower priority, the ones that must let go for a job to get further than it did.
+    """Of those that wait with a lower priority, the ones that must let go for a job to fare better than it does now.
 
-    Nobody lets go in vain: with all of them gone the job must fare better, and whoever is not needed for that stays.
+    Nobody lets go in vain: with all of them gone it must fare better, and whoever is not needed for that stays.
     """
     worst_first = sorted(waiters, key=lambda waiter: (waiter.priority, waiter.completeness, waiter.key))
     with Trial(cluster.occupancy) as trial:
         for waiter in worst_first:
             _remove(waiter, cluster, trial)
-        best = _worth(plan_again())
-    if best <= _worth(answer):
+        best = worth()
+    if best <= now:
         return []
     leaving = list(worst_first)
     for waiter in reversed(worst_first):
@@ -80,12 +82,12 @@ def who_must_let_go(
         with Trial(cluster.occupancy) as trial:
             for each in fewer:
                 _remove(each, cluster, trial)
-            if _worth(plan_again()) >= best:
+            if worth() >= best:
                 leaving = fewer
     return leaving
 
 
-def _worth(answer: Plan | Refusal) -> tuple[bool, int]:
+def worth_of(answer: Plan | Refusal) -> Worth:
     """A whole job is worth more than any part of one."""
     if isinstance(answer, Refusal):
         return False, 0

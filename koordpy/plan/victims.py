@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from koordpy.api.keys import DISRUPTION_MODE
 from koordpy.cluster.budgets import Budget
 from koordpy.cluster.gangs import Gang
 from koordpy.cluster.picture import Cluster
@@ -176,13 +175,7 @@ def gang_of(victim: PodRecord, cluster: Cluster) -> Gang | None:
 def whole_gang(victim: PodRecord, cluster: Cluster) -> Gang | None:
     """The gang that a victim takes along, if its PodGroup asks for that."""
     gang = gang_of(victim, cluster)
-    return gang if gang is not None and goes_whole(gang) else None
-
-
-def goes_whole(gang: Gang) -> bool:
-    """Its PodGroup asks that all of it goes if one has to."""
-    pod_group = gang.pod_group
-    return pod_group is not None and pod_group.metadata.annotations.get(DISRUPTION_MODE) == "All"
+    return gang if gang is not None and gang.goes_whole else None
 
 
 def _begun(victim: PodRecord) -> float:

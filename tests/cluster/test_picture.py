@@ -3,7 +3,7 @@ import pytest
 
 from koordpy.api.errors import MalformedValue
 from koordpy.api.pod import Pod
-from koordpy.cluster.changes import NOTHING, Change
+from koordpy.cluster.changes import NOTHING, Change, Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.resources import CPU, PODS
 from tests.builders import node, pod, pod_json, typed, with_identity
@@ -50,6 +50,7 @@ def test_an_assumed_pod_counts_at_once_and_only_once_when_confirmed():
     cluster.assume(record.uid, "n1")
     assert used(cluster) == 2000
     pending["spec"]["nodeName"] = "n1"
+    assert cluster.upsert_pod(typed(pending, Pod))[1] == Happened(Change.VICTIMS, "n1")  # who runs can be evicted
     assert cluster.upsert_pod(typed(pending, Pod))[1] is NOTHING
     assert used(cluster) == 2000
 

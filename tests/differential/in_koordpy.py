@@ -81,7 +81,7 @@ def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, Pod
     pods = PodIntake(cluster, queue, jobs, on_gone=lambda _uid: None)
     sinks = {
         "Namespace": NamespaceIntake(cluster, queue),
-        "Node": NodeIntake(cluster, queue),
+        "Node": NodeIntake(cluster, queue, jobs),
         "Pod": pods,
         **{kind: OwnerIntake(kind, cluster, queue, jobs.refresh_all) for kind in OWNERS},
         "Service": ServiceIntake(cluster, queue, jobs.refresh_all),

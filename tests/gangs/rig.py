@@ -31,7 +31,7 @@ class GangRig(Rig):
         gangs = GangSettings(on_timeout=on_timeout, max_gap_percent=max_gap_percent, preemption=False)
         super().__init__(_PROFILE, gangs=gangs, **given)
         self.cluster.evictable.in_use = False
-        self.pod_groups = {group: PodGroupIntake(group, self.cluster, self.jobs) for group in GROUPS}
+        self.pod_groups = {group: PodGroupIntake(group, self.cluster, self.queue, self.jobs) for group in GROUPS}
 
     # --- what the watches say ---
 

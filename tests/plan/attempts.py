@@ -26,8 +26,8 @@ class Attempts:
     def __init__(self, *nodes: Json) -> None:
         self.cluster, self._queue = Cluster(), JobQueue()
         self.refusals: dict[str, Refusal] = {}  # by namespace/name
-        self._nodes = NodeIntake(self.cluster, self._queue)
         jobs = Jobs(self.cluster, self._queue, {NAME})
+        self._nodes = NodeIntake(self.cluster, self._queue, jobs)
         self._pods = PodIntake(self.cluster, self._queue, jobs, on_gone=lambda uid: None)
         profiles = {NAME: replace(default_profile(NAME), preempts=False)}
         self._scheduler = Scheduler(

@@ -48,34 +48,32 @@ async def test_a_call_whose_answer_is_lost_is_not_done_twice(world: World, call:
     await world.bound("a-1", "a-2")
 
 
-async def test_nobody_is_deleted_when_one_victim_cannot_even_be_told(world: World) -> None:
+async def test_a_victim_that_cannot_even_be_told_is_replaced_before_anybody_is_deleted(world: World) -> None:
     await two_victims(world)
     world.refuses("tell", pod="low-2", status=403, times=None)
+    world.refuses("evict", pod="low-2", status=500, times=None)
     await ask_for_room(world)
-    await world.until(lambda: condition(world.pod("low-1"), "DisruptionTarget"), "the first was told")
-    await world.nobody_evicted()
-    await world.nominated(a_1="", a_2="")
-    world.heals()
-    await world.evicted("low-1", "low-2")
+    await world.evicted("low-1", "low-3")
+    writes = world.preemption_writes()
+    assert writes.index(("tell", "low-3")) < writes.index(("evict", "low-1"))
+    assert ("evict", "low-2") not in writes
+    await world.gone("low-1", "low-3")
+    await world.bound("a-1", "a-2")
 
 
 async def test_a_preemption_that_is_refused_is_withdrawn_and_holds_no_room(world: World) -> None:
     before = await world.metric("koordpy_preemption_outcome_total", outcome="withdrawn")
-    await world.nodes(1, cpu=4)
+    await world.nodes(1, cpu=5)
     await world.runs("low", "n1", cpu=4)
     world.refuses("evict", pod="low", status=403, times=None)
-    await world.urgent("high", cpu=4)
+    await world.urgent("high", cpu=5)
     await world.until(lambda: condition(world.pod("low"), "DisruptionTarget"), "low was told")
     await world.nobody_evicted()
     await world.nominated(high="")
     assert await world.metric("koordpy_preemption_outcome_total", outcome="withdrawn") > before
-    await world.node("n2", cpu=1)
+    await world.says("high", "; evicting {ns}/low was refused: DELETE ")
     await world.pods("other", cpu=1)
     await world.bound("other")
-    world.heals()
-    await world.evicted("low")
-    await world.gone("low")
-    await world.bound("high")
 
 
 async def test_a_victim_that_nobody_may_delete_is_not_asked_for_again_and_again(world: World) -> None:

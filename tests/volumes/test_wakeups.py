@@ -41,7 +41,7 @@ class Watching:
         self.queue = JobQueue(clock=lambda: 0.0, wall=lambda: 0.0)
         jobs = Jobs(self.cluster, self.queue, ["koord-scheduler"])
         self._pods = PodIntake(self.cluster, self.queue, jobs, on_gone=lambda _: None)
-        self._nodes = NodeIntake(self.cluster, self.queue)
+        self._nodes = NodeIntake(self.cluster, self.queue, jobs)
         self.told(*objects)
 
     def told(self, *objects: Any) -> None:

@@ -49,7 +49,7 @@ class Instance:
             self.cluster,
             self.queue,
             jobs,
-            on_pod_gone=lambda _: None,
+            on_pod_gone=(),
             on_storage_changed=self.binder.storage_changed,
         )
 

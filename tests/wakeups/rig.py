@@ -78,7 +78,7 @@ class Rig:
             gangs=gangs,
         )
         self.pods = PodIntake(self.cluster, self.queue, self.jobs, on_gone=self.reporter.forget)
-        self.nodes = NodeIntake(self.cluster, self.queue)
+        self.nodes = NodeIntake(self.cluster, self.queue, self.jobs)
         self.services = ServiceIntake(self.cluster, self.queue, self.jobs.refresh_all)
 
     # --- what the watches say ---
