@@ -59,7 +59,9 @@ class Jobs:
         for gang in gangs:
             self._free(gang) if gang not in tied else self._tie(gang)
         pending = sum(len(gang.pending) for gang in tied)
-        waiting = sum(len(gang.waiting) for gang in tied)
+        waiting = sum(
+            len(gang.waiting) for gang in gangs
+        )  # who is free has nothing to wait for, and is to be permitted
         key = key_of(group)
         if not pending and not waiting:
             self._groups.pop(key, None)
@@ -68,7 +70,7 @@ class Jobs:
         self._groups[key] = group
         self._queue.renew(
             key,
-            priority=max(gang.priority for gang in tied),
+            priority=max(gang.priority for gang in gangs),
             created=min(gang.created for gang in gangs),
             pods=pending + waiting,
             ready=bool(waiting) or is_ready(group, self._cluster),

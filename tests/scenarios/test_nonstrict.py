@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.plan.constraints import taint
 from tests.scenarios.objects import condition, gang, members
 from tests.scenarios.world import World
 
@@ -249,3 +250,12 @@ async def test_a_strict_gang_gets_no_room_that_a_waiting_one_holds(world: World)
     await world.says("a-1", "3 of 4 members fit")
     await world.pods("b-1", annotations=gang("b", minimum=1), cpu=1)
     await world.pending(*members("a", 4), "b-1")
+
+
+async def test_members_that_wait_follow_when_somebody_else_binds_the_rest(world: World) -> None:
+    await world.nodes(2, cpu=1)
+    await world.pods(*members("w", 3), annotations=gang("w", minimum=3, mode="NonStrict"), cpu=1)
+    await world.says("w-1", "2 of 3 members fit")
+    await world.node("n3", cpu=1, taints=[taint("dedicated")])
+    await world.bind("w-3", "n3")
+    await world.bound(*members("w", 3))
