@@ -30,6 +30,7 @@ from koordpy.report import Reporter, ref
 _WIDTH = 16
 _AGAIN_FIRST_S = 2.0
 _AGAIN_MOST_S = 60.0
+_CONFLICT_PAUSES_S = (0.1, 0.5, 2.0)
 _SPARED_S = 300.0  # that a pod is left alone whose eviction was forbidden
 
 log = structlog.get_logger()
@@ -68,7 +69,7 @@ class Evictor:
         reporter: Reporter,
         *,
         on_freed: Callable[[Happened], None],
-        on_withdrawn: Callable[[str], None],
+        on_withdrawn: Callable[[str, bool], None],
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._client, self._cluster, self._reporter, self._wall = client, cluster, reporter, wall
@@ -138,21 +139,35 @@ class Evictor:
             # It may have finished by itself, or be leaving anyway.
             if self._goes_on(run) and current is not None and not current.terminating:
                 if self._cluster.may_be_evicted(current):
-                    await step(run, current)
+                    await self._patiently(run, current, step)
                 else:
-                    self._withdraw(run, current.key, "this victim is protected by now")
+                    self._withdraw(run, current.key, "this victim is protected by now", at_once=True)
         except NotLeading:
             run.withdrawn = True
-        except (NotFound, Conflict):
-            pass  # gone meanwhile, or another pod by now
+        except NotFound:
+            pass  # gone meanwhile
         except ApiError as error:
             if not isinstance(error, Invalid) or await is_still_there(self._client, ref(victim)):
-                if not isinstance(error, Transient):
+                is_final = not isinstance(error, Transient)
+                if is_final:
                     self._spare(victim, str(error))
-                self._withdraw(run, victim.key, str(error))
+                self._withdraw(run, victim.key, str(error), at_once=is_final)
         run.left -= 1
         if not run.left and self._goes_on(run):
             self._each(run, self._delete) if step == self._tell else self._promise(run)
+
+    async def _patiently(self, run: _Run, victim: PodRecord, step: _Step) -> None:
+        """A conflict says that another pod has the name by now, or merely that somebody else wrote to this one."""
+        for pause_s in _CONFLICT_PAUSES_S:
+            try:
+                await step(run, victim)
+            except Conflict:
+                if not await is_still_there(self._client, ref(victim)):
+                    return
+                await asyncio.sleep(pause_s)
+            else:
+                return
+        await step(run, victim)
 
     def _goes_on(self, run: _Run) -> bool:
         """Nobody is evicted for a job that has started meanwhile, or is not what it was."""
@@ -183,7 +198,8 @@ class Evictor:
         self._refused.pop(uid, None)
         self._on_freed(self._cluster.spare(uid, spared=False))
 
-    def _withdraw(self, run: _Run, about: str, problem: str) -> None:
+    def _withdraw(self, run: _Run, about: str, problem: str, *, at_once: bool = False) -> None:
+        """Nobody else is evicted; the job is planned again, at once if the answer will be another one."""
         metrics.WRITES.labels("eviction", "failed").inc()
         log.warning("preemption_withdrawn", job=run.job, about=about, problem=problem)
         if run.withdrawn:
@@ -196,7 +212,7 @@ class Evictor:
                 self.clear_nomination(member)
         if self._runs.get(run.key) is run:
             self.ended(run.key, "withdrawn")
-        self._on_withdrawn(run.key)
+        self._on_withdrawn(run.key, at_once)
 
     # --- promises ---
 

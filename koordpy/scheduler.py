@@ -93,7 +93,7 @@ class Scheduler:
             cluster,
             reporter,
             on_freed=lambda happened: wake(cluster, queue, happened),
-            on_withdrawn=queue.back_off,
+            on_withdrawn=lambda key, at_once: queue.rouse(key) if at_once else queue.back_off(key),
         )
         self._ready = asyncio.Event()
         queue.on_ready = self._ready.set
@@ -261,7 +261,7 @@ class Scheduler:
     def _preempt(self, job: Job) -> str:
         """Evict for the whole job, if that lets it in; says what was found, in kube-scheduler's words."""
         if self.evictor.is_waiting(job.key):
-            return "waiting for the victims to leave"
+            return WAITS  # they will be terminating as soon as the watch shows it
         started = time.perf_counter()
         found = self._find_victims(job)
         metrics.PREEMPTION_ATTEMPTS.inc()

@@ -25,6 +25,7 @@ _WRITES = {
     "nominate": ("PATCH", r"/api/v1/namespaces/[^/]+/pods/{pod}/status", b"nominatedNodeName"),
 }
 _ANY = "[^/]+"
+_A_MOMENT = 0.2  # of the time after which nothing happens any more: victims of one preemption leave at once
 
 
 @dataclass(slots=True)
@@ -38,20 +39,32 @@ class _BodyRule(Rule):
 
 
 @dataclass(slots=True)
-class _LastWrite(Rule):
-    """The process dies when it tries to send the write after these; that one is not sent."""
+class _Strike(Rule):
+    """Hits one write of a preemption, by its number."""
 
-    die: Any = None
-    left: int = 0
+    number: int = 0  # 1 for the next
+    die: Any = None  # called as it hits
 
     def matches(self, request: Request) -> bool:
-        if request.method == "GET" or not any(_is(call, request) for call in _WRITES):
+        if not any(_is(call, request) for call in _WRITES):
             return False
-        self.left -= 1
-        if self.left >= 0:
-            return False
-        self.die()
-        return True
+        self.number -= 1
+        if not self.number and self.die is not None:
+            self.die()
+        return not self.number
+
+
+# What can become of a write: the fault, the status of the answer, and whether the process dies of it.
+MISHAPS = {
+    "403": (Fault.STATUS, 403, False),
+    "409": (Fault.STATUS, 409, False),
+    "429": (Fault.STATUS, 429, False),
+    "500": (Fault.STATUS, 500, False),
+    "cut off": (Fault.DROP, 0, False),
+    "done and not answered": (Fault.ANSWER_LOST, 0, False),
+    "crash before": (Fault.DROP, 0, True),
+    "crash after": (Fault.ANSWER_LOST, 0, True),
+}
 
 
 class EvictingVerbs(PodVerbs, OperatingVerbs, ExpectingVerbs):
@@ -98,14 +111,14 @@ class EvictingVerbs(PodVerbs, OperatingVerbs, ExpectingVerbs):
         await self.until(lambda: sorted(self.observer.evictions.names) == sorted(names), what)
         for name in names if announced else ():
             await self.event("Preempted", pod=name)
-        await self.stays(lambda: sorted(self.observer.evictions.names) == sorted(names), what)
+        await self.stays(lambda: sorted(self.observer.evictions.names) == sorted(names), what, share=_A_MOMENT)
 
-    async def evicted_some(self, count: int, *names: str) -> list[str]:
+    async def evicted_some(self, count: int, *names: str, announced: bool = True) -> list[str]:
         """Exactly so many of these; returns which."""
         await self.until(lambda: len(self.observer.evictions.names) == count, f"{count} of {names} evicted")
         found = sorted(self.observer.evictions.names)
         assert set(found) <= set(names), f"evicted: {found}"
-        await self.evicted(*found)
+        await self.evicted(*found, announced=announced)
         return found
 
     async def nobody_evicted(self) -> None:
@@ -161,10 +174,13 @@ class EvictingVerbs(PodVerbs, OperatingVerbs, ExpectingVerbs):
     def holds_up(self, call: str, *, pod: str = _ANY, seconds: float, times: int | None = 1) -> Rule:
         return self._breaks(Fault.DELAY, call, pod, count=times, seconds=seconds)
 
-    def doom_after_writes(self, number: int) -> None:
-        """koordpy is killed when it tries to send one more write of a preemption than these."""
+    def strike(self, number: int, mishap: str) -> Rule:
+        """The mishap happens to the write of that number, from 1, of the preemptions to come."""
         assert self.instance is not None
-        self._rules.insert(0, _LastWrite(Fault.DROP, count=None, die=self.instance.transport.die, left=number))
+        fault, status, dies = MISHAPS[mishap]
+        die = self.instance.transport.die if dies else None
+        self._rules.append(_Strike(fault, status=status, retry_after=3, number=number, die=die))
+        return self._rules[-1]
 
     async def come_back(self) -> None:
         """The crash happens, and koordpy starts again."""

@@ -62,9 +62,9 @@ class Ground:
             assert left > _TINY_S, f"never happened: {what}\n{self.describe()}"
             await self._next_change(min(left, _LOOK_EVERY_S))
 
-    async def stays(self, true: Callable[[], Any], what: str) -> None:
-        """It is so, and stays so for a while."""
-        ends = asyncio.get_running_loop().time() + self._quiet_s
+    async def stays(self, true: Callable[[], Any], what: str, *, share: float = 1.0) -> None:
+        """It is so, and stays so for a while, or a share of it."""
+        ends = asyncio.get_running_loop().time() + share * self._quiet_s
         while (left := ends - asyncio.get_running_loop().time()) > _TINY_S:
             self.check()
             assert true(), f"not so, or not any more: {what}\n{self.describe()}"
