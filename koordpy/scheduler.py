@@ -276,6 +276,7 @@ class Scheduler:
         victims = {victim.gang or victim.key for victim in found.victims}
         pause_s = self._pingpong.pause_s(preemptors, victims)
         if pause_s > 0:
+            asyncio.get_running_loop().call_later(pause_s, self._queue.rouse, job.key)
             return f"held back for {pause_s:.0f}s: this job and its victims have been evicting each other"
         self._pingpong.evicted(preemptors, victims)
         self.evictor.start(job.key, job.name, job.members[0], found)

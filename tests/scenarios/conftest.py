@@ -13,3 +13,10 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     which = embedded_world() if request.param == "embedded" else real_world(request.getfixturevalue("control_plane"))
     async with which as world:
         yield world
+
+
+@pytest.fixture
+async def virtual() -> AsyncIterator[World]:
+    """The embedded API alone: for what would take minutes by a real clock, or has a hundred variants."""
+    async with embedded_world() as world:
+        yield world

@@ -6,13 +6,12 @@ On the embedded API only, in virtual time: what is tried here is koordpy, and no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.scenarios.evicting import MISHAPS
 from tests.scenarios.objects import condition
-from tests.scenarios.world import World, embedded_world
+from tests.scenarios.world import World
 
 CALLS = 8  # of the preemption below: two are told, two deleted, two announced, two members promised a node
 VICTIMS = ("low-1", "low-2", "low-3")
@@ -20,9 +19,8 @@ SMALL = ("small-1", "small-2")
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
-    async with embedded_world() as world:
-        yield world
+def world(virtual: World) -> World:
+    return virtual
 
 
 async def full(world: World) -> None:

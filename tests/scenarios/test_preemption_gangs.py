@@ -365,9 +365,8 @@ async def test_nobody_lets_go_for_a_gang_that_would_not_fit_even_so(world: World
 # --- jobs that evict each other ---
 
 
-async def test_jobs_that_evict_each_other_are_slowed_down_and_counted(world: World) -> None:
-    """a of 20 and 1 evicts b of 10; and then b, back again, the member of a that has less."""
-    before = await world.metric("koordpy_preemption_cycles_total")
+async def takes_turns(world: World) -> None:
+    """a of 30 and 20 has evicted b of 10; b comes back with 25 and would evict the member of a that has less."""
     await world.nodes(2, cpu=1)
     await world.pod_group("b", minimum=1)
     await world.urgent("b-1", gang="b", cpu=1, priority=10)
@@ -379,5 +378,18 @@ async def test_jobs_that_evict_each_other_are_slowed_down_and_counted(world: Wor
     await world.gone("b-1")
     await world.bound("a-1", "a-2")
     await world.urgent("b-1", gang="b", cpu=1, priority=25)
-    await world.says("b-1", "this job and its victims have been evicting each other")
+
+
+async def test_jobs_that_evict_each_other_are_slowed_down_and_counted(world: World) -> None:
+    before = await world.metric("koordpy_preemption_cycles_total")
+    await takes_turns(world)
+    await world.says("b-1", "held back for 30s: this job and its victims have been evicting each other")
     assert await world.metric("koordpy_preemption_cycles_total") == before + 1
+
+
+async def test_a_job_that_was_slowed_down_goes_on_by_itself(virtual: World) -> None:
+    await takes_turns(virtual)
+    await virtual.says("b-1", "held back for 30s")
+    await virtual.evicted("b-1", "a-2")
+    await virtual.gone("a-2")
+    await virtual.bound("b-1")
