@@ -15,11 +15,13 @@ from koordpy.cluster.gangs import Gang, GangGroup
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.resources import shown
+from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Demand
 
-_ROOM = Change.NODE_ADDED | Change.NODE_GREW | Change.NODE_TAINTS | Change.ROOM_FREED
+_ROOM = Change.NODE_ADDED | Change.NODE_GREW | Change.NODE_TAINTS | Change.ROOM_FREED | Change.VICTIMS
 _MOST_NAMES = 5
+_NOBODY = -(2**31)  # the lowest priority
 
 
 def demands_of(group: GangGroup, cluster: Cluster) -> tuple[Demand, ...]:
@@ -135,17 +137,40 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _resources_missing(gangs: list[Gang], cluster: Cluster, culprit: str) -> Refusal | None:
-    """`minResources` against what is free anywhere; what the gang's own members hold counts as free."""
+    """`minResources` against what is free anywhere; what the gang's own members hold counts as free.
+
+    So does what could be freed for it: otherwise a gang that says what it needs could never preempt.
+    """
     for gang in gangs:
         for name, wanted in gang.spec.min_resources:
             free = _free(name, gang, cluster)
-            if free < wanted:
+            if free >= wanted:
+                continue
+            more = _could_be_freed(name, gang, cluster)
+            if free + more < wanted:
+                tail = f", or {shown(name, free + more)} without everything of lower priority" if more else ""
                 text = (
                     f"gang {gang.id}: minResources asks for {name} {shown(name, wanted)}, "
-                    f"and {shown(name, free)} are free"
+                    f"and {shown(name, free)} are free{tail}"
                 )
                 return Refusal(text, _ROOM, culprit, plugins=frozenset(("Coscheduling",)))
     return None
+
+
+def _could_be_freed(name: str, gang: Gang, cluster: Cluster) -> int:
+    """What evictions could add, and what victims are about to give back; that it fits is for the planner to say."""
+    if name not in cluster.resources.names or not cluster.evictable.in_use:
+        return 0
+    if not all(member.preempts for member in gang.pending.values()):
+        return 0
+    below = min((member.priority for member in gang.pending.values()), default=_NOBODY)
+    crowds = ((crowd.shape, int(crowd.counts.sum())) for crowd in cluster.evictable.crowds(below - 1))
+    leaving = ((pod.shape, 1) for pod in cluster.leaving.values() if pod.priority < below)
+    return sum(_amount(shape, name, cluster) * count for shape, count in (*crowds, *leaving) if shape is not None)
+
+
+def _amount(shape: Shape, name: str, cluster: Cluster) -> int:
+    return int(shape.amounts[shape.rows == cluster.resources.row(name)].sum())
 
 
 def _free(name: str, gang: Gang, cluster: Cluster) -> int:
@@ -157,5 +182,5 @@ def _free(name: str, gang: Gang, cluster: Cluster) -> int:
     free = int(np.maximum(nodes.allocatable[resource] - nodes.requested[resource], 0)[usable].sum())
     for member in (*gang.assumed.values(), *gang.bound.values()):
         if member.shape is not None:
-            free += int(member.shape.amounts[member.shape.rows == resource].sum())
+            free += _amount(member.shape, name, cluster)
     return free

@@ -165,6 +165,32 @@ async def test_free_room_is_used_before_anybody_leaves(world: World) -> None:
     await world.evicted_some(1, "low-1", "low-2")
 
 
+async def test_a_gang_with_minimum_resources_makes_room_for_them(world: World) -> None:
+    await world.nodes(2, cpu=2)
+    await world.runs("low-1", "n1", cpu=2)
+    await world.runs("low-2", "n2", cpu=2)
+    await world.pod_group("a", minimum=2, resources={"cpu": "4"})
+    await world.urgent("a-1", "a-2", gang="a", cpu=2)
+    await world.evicted("low-1", "low-2")
+    await world.gone("low-1")
+    await world.pending("a-1", "a-2")
+    assert all(map(world.nominated_node, ("a-1", "a-2")))
+    await world.gone("low-2")
+    await world.bound("a-1", "a-2")
+
+
+async def test_nobody_leaves_for_minimum_resources_that_could_not_be_freed(world: World) -> None:
+    await world.nodes(2, cpu=2)
+    await world.runs("low", "n1", cpu=2)
+    await world.runs("equal", "n2", cpu=2, priority=1000)
+    await world.pod_group("a", minimum=1, resources={"cpu": "4"})
+    await world.urgent("a-1", gang="a", cpu=2)
+    await world.says(
+        "a-1", "gang {ns}/a: minResources asks for cpu 4, and 0 are free, or 2 without everything of lower priority"
+    )
+    await world.nobody_evicted()
+
+
 async def test_members_that_keep_apart_make_room_on_a_node_each(world: World) -> None:
     await world.nodes(2, cpu=4)
     await world.runs("low-1", "n1", cpu=4)
