@@ -21,7 +21,13 @@ from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 GANGS = sorted(path.name for path in EXAMPLES.glob("gang-*.yaml"))
 POD_GROUPS = "apis/scheduling.sigs.k8s.io/v1alpha1/podgroups"
-RESOURCES = {"PodGroup": POD_GROUPS, "Pod": "pods", "Job": "apis/batch/v1/jobs"}
+
+RESOURCES = {
+    "PodGroup": POD_GROUPS,
+    "Pod": "pods",
+    "Job": "apis/batch/v1/jobs",
+    "PriorityClass": "priorityclasses",
+}
 MEMBER = "pod-group.scheduling.sigs.k8s.io"
 PATIENCE_S = 20
 _ROW = re.compile(r"#   (\w+) +(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +\d+s")
@@ -196,6 +202,17 @@ async def test_with_a_lower_minimum_most_of_it_starts_and_the_rest_says_why_not(
     await say(api, left_over, "big-3")
 
 
+async def test_a_gang_of_high_priority_takes_the_place_of_a_low_one_and_of_nobody_else(api):
+    objects = documents("gang-preempts.yaml")
+    await apply(api, [each for each in objects if each["metadata"]["labels"]["when"] == "first"])
+    await run(api, "nightly-0", "nightly-1", "nightly-2", "notebook")
+    await apply(api, [each for each in objects if each["metadata"]["labels"]["when"] == "later"])
+    await run(api, "release-0", "release-1")
+    (message,) = quoted("gang-preempts.yaml")
+    assert {("PodGroup", "release"), ("Pod", "release-0"), ("Pod", "release-1")} <= await told(api, message)
+    assert (await pods(api)).keys() == {"nightly-2", "notebook", "release-0", "release-1"}
+
+
 def made_by_the_job_controller(job: Json, count: int) -> list[Json]:
     """The first pods of an indexed Job."""
     found = []
@@ -233,7 +250,8 @@ async def test_every_field_is_known_to_a_real_api_server(strict):
     for file in GANGS:
         for each in documents(file):
             place = RESOURCES[each["kind"]]
-            (await strict.create(place, each, dryRun="All", fieldValidation="Strict")).ok()
+            dry = {} if each["kind"] == "PriorityClass" else {"dryRun": "All"}  # pods name it, and it must be there
+            (await strict.create(place, each, fieldValidation="Strict", **dry)).ok()
 
 
 async def is_served(api: Client) -> bool:
