@@ -87,7 +87,7 @@ def _index(annotations: dict[str, str]) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _preemptor(pod: Pod) -> str:
+def preemptor_of(pod: Pod) -> str:
     """`koord-scheduler: preempting to accommodate higher priority pods, preemptor: default/a, triggerpod: ...`."""
     target = pod.condition(DISRUPTION_TARGET)
     if target is None or target.status != "True" or target.reason != PREEMPTION_BY_SCHEDULER:
@@ -124,6 +124,6 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         index=_index(meta.annotations) if membership is not None else None,
         preempts=spec.preemption_policy != "Never",
         started=seconds_of_instant(pod.status.start_time) if pod.status.start_time else 0.0,
-        preempted_for=_preemptor(pod) if meta.deletion_timestamp is not None else "",
+        preempted_for=preemptor_of(pod) if meta.deletion_timestamp is not None else "",
         timed_out=membership is not None and meta.annotations.get(GANG_TIMEOUT) == "true",
     )

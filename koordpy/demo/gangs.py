@@ -17,6 +17,7 @@ def gang_story(seen: Seen, members: list[SeenPod]) -> str:
         times = [pod.since[State.BOUND] for pod in bound]
         spread_s = max(max(times) - min(times), 0.01)  # what is less than that can hardly be seen from here
         parts.append(f"{_number(bound, members)} were bound within {spread_s:.2f} s{why_now(seen, bound)}.")
+    parts.append(_evictions(seen, members))
     gang = seen.gangs.get(members[0].gang)
     if gang is not None:
         parts.append(f"Its PodGroup is {phase_of(gang)}.")
@@ -33,7 +34,18 @@ def why_now(seen: Seen, bound: list[SeenPod]) -> str:
     if waited and came_s <= MOMENT_S:
         return f", the moment {last.name} came"
     ended = seen.made_room_for(bound)
-    return f", the moment {names(pod.name for pod in ended)} ended" if ended else ""
+    verb = "left" if any(pod.evicted_for for pod in ended) else "ended"
+    return f", the moment {names(pod.name for pod in ended)} {verb}" if ended else ""
+
+
+def _evictions(seen: Seen, members: list[SeenPod]) -> str:
+    """Who had to leave for it, and whom it had to leave for."""
+    victims = [pod for pod in seen.pods.values() if pod.evicted_for == members[0].gang]
+    if victims:
+        return f"{names(pod.name for pod in victims)} had to leave for it, and nobody else."
+    for_whom = {pod.evicted_for for pod in members if pod.evicted_for}
+    left = [pod for pod in members if pod.evicted_for]
+    return f"{_number(left, members)} had to leave for {', '.join(sorted(for_whom))}." if left else ""
 
 
 def _waited(seen: Seen, members: list[SeenPod], needed: int) -> str:

@@ -78,6 +78,8 @@ def _what(seen: Seen, pods: list[SeenPod]) -> str:
     first, who = pods[0], names(pod.name for pod in pods)
     if first.state is State.WAITING:
         return f"{who}: {first.message}"
+    if first.state is State.EVICTED:
+        return f"{who}, to make room for {first.evicted_for}"
     if first.state is not State.BOUND:
         return who
     if first.gang:

@@ -22,12 +22,13 @@ from koordpy.demo.view import Place
 from koordpy.demo.words import asks, cores, names, phase_of
 from koordpy.demo.workload import GPU
 
-_SHOWN = (State.PENDING, State.WAITING, State.BOUND, State.RUNNING, State.FINISHED)
+_SHOWN = (State.PENDING, State.WAITING, State.BOUND, State.RUNNING, State.EVICTED, State.FINISHED)
 _COLOURS = {
     State.PENDING: "yellow",
     State.WAITING: "red",
     State.BOUND: "cyan",
     State.RUNNING: "green",
+    State.EVICTED: "bright_red",
     State.FINISHED: "bright_black",
 }
 _BAR = 8

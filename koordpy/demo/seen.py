@@ -14,6 +14,7 @@ from koordpy.api.meta import ObjectMeta, Struct
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import PodGroup
+from koordpy.cluster.pods import preemptor_of
 from koordpy.cluster.requests import Amounts, requests_of
 from koordpy.cluster.resources import amount
 from koordpy.demo.workload import workload_of
@@ -27,12 +28,13 @@ class State(Enum):
     WAITING = "waiting"  # refused for now; its PodScheduled condition says why
     BOUND = "bound"  # has its node; the containers do not run yet
     RUNNING = "running"
+    EVICTED = "evicted"  # on its way out, for a job of higher priority
     FINISHED = "finished"
     DELETED = "deleted"
 
 
 MOMENT_S = 0.2  # between the end of a pod and the bind of the next; an idle machine needs a tenth of it
-HOLDS_ROOM = (State.BOUND, State.RUNNING)
+HOLDS_ROOM = (State.BOUND, State.RUNNING, State.EVICTED)
 
 
 @dataclass(eq=False)
@@ -47,6 +49,7 @@ class SeenPod:
     state: State = State.PENDING
     node: str = ""
     message: str = ""  # the scheduler's last word on why it is not placed; kept when it is
+    evicted_for: str = ""  # the job that it had to leave for
     since: dict[State, float] = field(default_factory=dict)  # when it was first seen in each state
 
     @property
@@ -164,7 +167,8 @@ class PodSink:
         refusal = scheduled.message if scheduled is not None and scheduled.status == "False" else ""
         known.gang = member.gang if (member := membership_of(meta)) is not None else ""
         known.node = pod.spec.node_name
-        self._seen.enter(known, _state_of(pod, refused=bool(refusal)), refusal)
+        known.evicted_for = preemptor_of(pod) if pod.metadata.deletion_timestamp else ""
+        self._seen.enter(known, _state_of(pod, refused=bool(refusal), evicted=bool(known.evicted_for)), refusal)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
         if uid in self._seen.pods:
@@ -217,9 +221,11 @@ class EventSink:
         """An event that expires has been seen all the same."""
 
 
-def _state_of(pod: Pod, *, refused: bool) -> State:
+def _state_of(pod: Pod, *, refused: bool, evicted: bool) -> State:
     if pod.is_finished:
         return State.FINISHED
+    if evicted:
+        return State.EVICTED
     if pod.status.phase == "Running":
         return State.RUNNING
     if pod.spec.node_name:

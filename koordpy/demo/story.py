@@ -26,7 +26,7 @@ from koordpy.demo.child import SchedulerEnded, last_lines, report_death, schedul
 from koordpy.demo.seen import Event, EventSink, NodeSink, PodGroupSink, PodSink, Seen, SeenPod, State
 from koordpy.demo.view import Place, View
 from koordpy.demo.words import names
-from koordpy.demo.workload import CUES, SCHEDULER, SUBMITTED, Cue, bigger_node, demo_nodes
+from koordpy.demo.workload import CUES, SCHEDULER, SUBMITTED, Cue, bigger_node, demo_nodes, priority_class
 from koordpy.embedded.server import EmbeddedServer
 from koordpy.kube.client import Client
 from koordpy.kube.credentials import load_credentials
@@ -37,6 +37,7 @@ from koordpy.kube.transport import HttpTransport
 _PODS = "/api/v1/namespaces/default/pods"
 _POD_GROUPS = f"/apis/{SIGS_GROUP}/{VERSION}/namespaces/default/podgroups"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _EVENTS = "/apis/events.k8s.io/v1/events"
 _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{SCHEDULER}"
 _TICK_S = 0.25
@@ -53,6 +54,7 @@ async def run(view: View, *, stays: bool) -> None:
         async with EmbeddedServer(demo_nodes()) as server:
             for definition in definitions():
                 await server.create(_DEFINITIONS, definition)
+            await server.create(_PRIORITY_CLASSES, priority_class())
             place.kubeconfig.write_text(server.kubeconfig(), encoding="utf-8")
             place.bigger_node.write_text(yaml.safe_dump(bigger_node(), sort_keys=False), encoding="utf-8")
             credentials = await load_credentials(str(place.kubeconfig))
@@ -121,8 +123,17 @@ class Story:
         began = self._seen.now()
         for cue in CUES:
             await asyncio.sleep(began + cue.at_s - self._seen.now())
+            while not self._is_time_for(cue):  # noqa: ASYNC110 - others do it
+                await asyncio.sleep(_TICK_S)
             self._view.say(self._seen, cue.says)
             await self._submit(cue)
+
+    def _is_time_for(self, cue: Cue) -> bool:
+        if cue.once is None:
+            return True
+        workload, state = cue.once[0], State(cue.once[1])
+        pods = [pod for pod in self._seen.pods.values() if pod.workload == workload]
+        return bool(pods) and all(state in pod.since for pod in pods)
 
     async def _submit(self, cue: Cue) -> None:
         if cue.workload.is_gang and cue.begins:

@@ -55,7 +55,7 @@ def phase_of(gang: PodGroup) -> str:
 
 
 def reason_in(message: str) -> str:
-    """The scheduler's words without those about preemption: nobody here has a lower priority than anybody else."""
+    """The scheduler's words without those about preemption: whom it evicts is told otherwise."""
     return message.partition(" preemption: ")[0]
 
 

@@ -2,7 +2,9 @@
 
 The amounts are chosen so that the interesting things happen: CPU for 20 of the 23 `batch` pods, which are single pods
 and start one by one; of 16 GPUs, `tune` leaves 4 free where the gang `train` needs 8 at once; the gang `huge` needs 24;
-and `mpi` has room at any time, but not all of its members. No pod is told where to go.
+and `mpi` has room at any time, but not all of its members. In the end `scan` and `probe` fill the GPUs, and `deploy`,
+of high priority, needs half of them: two of `scan` are one job, eight of `probe` would be eight, so `scan` has to go.
+No pod is told where to go.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ Obj = dict[str, Any]
 SCHEDULER = "koord-scheduler"
 GPU = "nvidia.com/gpu"
 _LABEL = "app"
+_HIGH = "high"
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Workload:
     memory: str
     gpus: int = 0
     is_gang: bool = False
+    is_urgent: bool = False  # has a higher priority than all others
     run_s: float | None = None  # of the shortest-lived pod; None: they run for ever
     step_s: float = 0.0  # pods end one after another, as jobs do, and not all at the same moment
     steps: int = 1
@@ -69,6 +73,8 @@ class Workload:
             metadata["annotations"] = {RUN_SECONDS: str(self.run_s + self.step_s * (number % self.steps))}
         container = {"name": "main", "image": f"example.com/{self.name}:1", "resources": resources}
         spec: Obj = {"schedulerName": SCHEDULER, "restartPolicy": "Never", "containers": [container]}
+        if self.is_urgent:
+            spec["priorityClassName"] = _HIGH
         if self.gpus:
             spec["tolerations"] = [{"key": GPU, "operator": "Exists"}]
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
@@ -78,10 +84,11 @@ class Workload:
 class Cue:
     """Something is submitted."""
 
-    at_s: float  # after the beginning of the story
+    at_s: float  # after the beginning of the story, or later
     says: str
     workload: Workload
     numbers: range  # of the pods
+    once: tuple[str, str] | None = None  # not before all pods of this workload are in this state
 
     @property
     def begins(self) -> bool:
@@ -94,11 +101,14 @@ HUGE = Workload("huge", count=6, cpu="4", memory="16Gi", gpus=4, is_gang=True)
 TUNE = Workload("tune", count=12, cpu="1", memory="4Gi", gpus=1, run_s=4.0, step_s=0.5, steps=4)
 TRAIN = Workload("train", count=8, cpu="1", memory="4Gi", gpus=1, is_gang=True, run_s=3.0)
 MPI = Workload("mpi", count=4, cpu="500m", memory="1Gi", is_gang=True, run_s=3.5)
+SCAN = Workload("scan", count=2, cpu="1", memory="4Gi", gpus=4, is_gang=True, run_s=30.0)
+PROBE = Workload("probe", count=8, cpu="1", memory="4Gi", gpus=1, run_s=4.0)
+DEPLOY = Workload("deploy", count=2, cpu="1", memory="4Gi", gpus=4, is_gang=True, is_urgent=True, run_s=2.0)
 
 
-def _all(at_s: float, workload: Workload) -> Cue:
-    gang = "a gang, all together or none: " if workload.is_gang else ""
-    return Cue(at_s, f"submitting {gang}{workload.summary}", workload, range(1, workload.count + 1))
+def _all(at_s: float, workload: Workload, once: tuple[str, str] | None = None) -> Cue:
+    gang = f"a gang{' of high priority' * workload.is_urgent}, all together or none: " if workload.is_gang else ""
+    return Cue(at_s, f"submitting {gang}{workload.summary}", workload, range(1, workload.count + 1), once)
 
 
 CUES = (
@@ -109,8 +119,16 @@ CUES = (
     _all(3.2, TRAIN),
     Cue(3.6, "submitting a gang, but only 3 of its 4 members: mpi-1…3, each 500m cpu, 1Gi", MPI, range(1, 4)),
     Cue(5.6, "submitting mpi-4, the last of its gang", MPI, range(4, 5)),
+    _all(5.6, SCAN, once=("train", "finished")),
+    _all(5.6, PROBE, once=("scan", "bound")),
+    _all(5.6, DEPLOY, once=("probe", "running")),
 )
 SUBMITTED = sum(len(cue.numbers) for cue in CUES)
+
+
+def priority_class() -> Obj:
+    """Of those that are urgent."""
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": _HIGH}, "value": 1000}
 
 
 def workload_of(meta: ObjectMeta) -> str:

@@ -73,7 +73,16 @@ def test_single_pods_need_not_wait_for_each_other(told):
     text = in_one_line(told)
     assert "20 found room at once, on 20 nodes. batch-21…23 had to wait" in text
     assert "4 node(s) had untolerated taint(s)" in text
-    assert text.count("All have finished.") == 2
+    assert text.count("All have finished.") == 3
+
+
+def test_a_gang_of_high_priority_makes_one_job_leave_and_nobody_else(told):
+    assert "  evicted   scan-1,2, to make room for default/deploy\n" in told.stdout
+    text = in_one_line(told)
+    assert "preemption: found a potential placement for all members, preempting 2 victims on 2 nodes" in text
+    assert "All 2 had to leave for default/deploy." in text
+    assert "the moment scan-1,2 left. scan-1,2 had to leave for it, and nobody else." in text
+    assert "Its PodGroup is Finished: 2 of 2 succeeded." in text
 
 
 def wait_for(process, word: str) -> None:
