@@ -32,6 +32,7 @@ _AGAIN_FIRST_S = 2.0
 _AGAIN_MOST_S = 60.0
 _CONFLICT_PAUSES_S = (0.1, 0.5, 2.0)
 _SPARED_S = 300.0  # that a pod is left alone whose eviction was forbidden
+_FEW = 5  # of those; if there are more, it is not the pods but the permissions, and others are sought more slowly
 
 log = structlog.get_logger()
 
@@ -151,7 +152,7 @@ class Evictor:
                 is_final = not isinstance(error, Transient)
                 if is_final:
                     self._spare(victim, str(error))
-                self._withdraw(run, victim.key, str(error), at_once=is_final)
+                self._withdraw(run, victim.key, str(error), at_once=is_final and len(self._refused) <= _FEW)
         run.left -= 1
         if not run.left and self._goes_on(run):
             self._each(run, self._delete) if step == self._tell else self._promise(run)

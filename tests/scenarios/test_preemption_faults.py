@@ -10,7 +10,7 @@ import asyncio
 import pytest
 
 from tests.scenarios.evicting import MISHAPS
-from tests.scenarios.objects import condition
+from tests.scenarios.objects import condition, members
 from tests.scenarios.world import World
 
 CALLS = 8  # of the preemption below: two are told, two deleted, two announced, two members promised a node
@@ -153,3 +153,15 @@ async def test_a_victim_whose_eviction_was_forbidden_is_asked_again_after_some_m
     await world.evicted("low")
     await world.gone("low")
     await world.bound("high")
+
+
+async def test_where_nothing_may_be_deleted_not_everybody_is_told_to_leave(world: World) -> None:
+    """The permission is missing: to try one pod after another helps nobody."""
+    await world.nodes(20, cpu=1)
+    await world.pods(*members("low", 20), cpu=1)
+    await world.bound(*members("low", 20))
+    world.refuses("evict", status=403, times=None)
+    await world.urgent("high", cpu=1)
+    await asyncio.sleep(10)
+    assert 5 <= sum(call == "evict" for call, _ in world.preemption_writes()) <= 10
+    await world.nobody_evicted()
