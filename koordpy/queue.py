@@ -160,7 +160,6 @@ class JobQueue:
         """Not now, whatever made it active."""
         ticket = self._tickets.get(key)
         if ticket is not None:
-            self._unpark(ticket)
             self.retry(ticket)
 
     def rouse(self, key: str) -> None:
@@ -229,7 +228,11 @@ class JobQueue:
             self.entered[State.PARKED, "ScheduleAttemptFailure"] += 1
 
     def retry(self, ticket: Ticket, alike: Alike | None = None) -> None:
-        """Something went wrong that time may heal, such as a bind that failed; `alike` is what the job is by now."""
+        """Something went wrong that time may heal, such as a bind that failed; `alike` is what the job is by now.
+
+        It may sleep by now: binds of one gang can fail at different times, and the first brings all of it back.
+        """
+        self._unpark(ticket)
         if self._tickets.setdefault(ticket.key, ticket) is ticket and alike is not None:
             ticket.alike = alike
         if self._failed(ticket):

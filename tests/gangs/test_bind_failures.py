@@ -30,10 +30,10 @@ class Binds:
         return b"{}"
 
 
-def send(rig: GangRig) -> None:
+def send(rig: GangRig, most: int = 100) -> None:
     """Carry out the binds that were decided."""
     binds = rig.scheduler.binder.binds
-    while len(binds):
+    for _ in range(min(most, len(binds))):
         call: Any = binds._calls.get_nowait()()
         with pytest.raises(StopIteration):
             call.send(None)
@@ -131,3 +131,24 @@ def test_a_bind_that_keeps_failing_is_tried_again_ever_more_rarely():
         waits.append(round(ticket.ready_at - rig.hand_clock.now))
     assert waits == [1, 2, 4, 8, 10]
     assert rig.reporter._said.keys() == {uid("a-1"), uid("a-2")}
+
+
+def test_a_bind_that_fails_when_its_gang_sleeps_again_does_not_break_the_wake_ups():
+    """The first bind fails, the gang is refused because its node is gone, and only then the second bind fails."""
+    api = Binds()
+    rig = GangRig(client=api)
+    rig.node("n1", cpu=2)
+    rig.gang("a", 2)
+    rig.members("a", 2)
+    rig.settle()
+    rig.node("n1", cpu=0)
+    api.refused = {"a-1", "a-2"}
+    send(rig, 1)
+    rig.settle()
+    assert rig.queue._tickets["default/a"].state is State.PARKED
+    send(rig, 1)
+    rig.settle()
+    for cpu in (1, 2):
+        rig.node("n1", cpu=cpu)
+        rig.settle()
+    assert rig.nodes_of("a") == ["n1", "n1"]
