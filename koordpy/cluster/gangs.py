@@ -281,6 +281,8 @@ class GangTable:
         gang.finished.add(uid)
         if succeeded:
             gang.succeeded.add(uid)
+            if uid not in gang.bound:  # it was on its way out, and has come to a good end all the same
+                gang.recovering &= not gang.is_bound
         self._tell(gang)
 
     def finished_gone(self, uid: str) -> None:

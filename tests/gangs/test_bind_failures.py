@@ -83,6 +83,20 @@ def test_a_gang_that_only_counts_waiting_members_does_so_again_once_it_was_compl
     assert rig.message("a-5").startswith("gang default/a is incomplete: 1 of 4 members")
 
 
+def test_a_gang_is_complete_again_when_a_member_that_was_leaving_succeeds():
+    """Three of four run when a new leader comes and the fourth is terminating; it succeeds before it is gone."""
+    rig = GangRig()
+    rig.node("n1", cpu=8)
+    rig.gang("a", 4, says=saying(policy="only-waiting"))
+    rig.members("a", 3, on="n1")
+    rig.member("a-4", "a", on="n1", terminating=True)
+    rig.hand_over()
+    rig.member("a-4", "a", on="n1", terminating=True, phase="Succeeded")
+    rig.member("a-5", "a")
+    rig.settle()
+    assert rig.message("a-5").startswith("gang default/a is incomplete: 1 of 4 members")
+
+
 def test_a_pod_whose_bind_failed_joins_those_that_were_left_over():
     """Two small ones were to start, and the large one was left over; the node of the small ones is gone meanwhile."""
     api = Binds()
