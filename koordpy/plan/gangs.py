@@ -28,6 +28,8 @@ from koordpy.plan.scores.node_resources_fit import NodeResourcesFit, most_alloca
 
 Profiles = Mapping[str, Profile]
 
+_ALL = 1 << 30  # more slots than a node can have
+
 
 @dataclass(slots=True)
 class _Batch:
@@ -48,9 +50,9 @@ def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal
     if not len(cluster.nodes):
         return _no_nodes(job)
     best: _Attempt | None = None
-    for way in _ways(job, profiles, cluster):
+    for way, easiest_first in _ways(job, profiles, cluster):
         with Trial(cluster.occupancy) as trial:
-            attempt = _Attempt(job, cluster, way, trial)
+            attempt = _Attempt(job, cluster, way, trial, easiest_first=easiest_first)
             attempt.run()
         if not attempt.short:
             return Plan(tuple(attempt.placements), left_over=attempt.left_over)
@@ -63,11 +65,18 @@ def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal
     return Plan(tuple(best.placements), missing=next(iter(best.short.values())))
 
 
-def _ways(job: Job, profiles: Profiles, cluster: Cluster) -> Iterator[Profiles]:
-    """As the profiles say; and, since different sizes can stand in each other's way, packed tightly."""
-    yield profiles
+def _ways(job: Job, profiles: Profiles, cluster: Cluster) -> Iterator[tuple[Profiles, bool]]:
+    """As the profiles say; and, since different sizes can stand in each other's way, packed tightly.
+
+    Where a gang has more members than it needs, the small ones may do: of 2, 1, 1 and 1 CPU, three on three CPUs. So
+    those that find the most room are tried first, if nothing else helps.
+    """
+    yield profiles, False
     if len({member.shape for member in job.members}) > 1:
-        yield {name: _packing(profile, cluster) for name, profile in profiles.items()}
+        packed = {name: _packing(profile, cluster) for name, profile in profiles.items()}
+        yield packed, False
+        if any(len(demand.members) > demand.needed for demand in job.demands):
+            yield packed, True
 
 
 TIGHTLY = NodeResourcesFit(most_allocated)  # one for all: what scores remember hangs on the object
@@ -80,8 +89,11 @@ def _packing(profile: Profile, cluster: Cluster) -> Profile:
 class _Attempt:
     """One way of placing the members of a job, on a trial; afterwards it says how far it got."""
 
-    def __init__(self, job: Job, cluster: Cluster, profiles: Profiles, trial: Trial) -> None:
+    def __init__(
+        self, job: Job, cluster: Cluster, profiles: Profiles, trial: Trial, *, easiest_first: bool = False
+    ) -> None:
         self._job, self._cluster, self._trial = job, cluster, trial
+        self._easiest_first = easiest_first
         self._batches = _batches(job, profiles)
         self.placements: list[Placement] = []
         self.short: dict[str, Refusal] = {}  # by gang: why it falls short of its minimum
@@ -94,7 +106,7 @@ class _Attempt:
         if len(self._batches) == 1:
             self._place_only(self._batches[0])
         else:
-            self._batches.sort(key=self._slack)
+            self._batches.sort(key=self._scarcity if self._easiest_first else self._slack)
             self._place_needed()
             if not self._culprits:
                 self._place_surplus()
@@ -135,8 +147,16 @@ class _Attempt:
 
     def _slack(self, each: _Batch) -> int:
         """Slots that are offered beyond those wanted; the scarcest are negative."""
+        return self._slots(each, len(each.members)) - len(each.members)
+
+    def _scarcity(self, each: _Batch) -> int:
+        """The more slots there are, the lower."""
+        return -self._slots(each, _ALL)
+
+    def _slots(self, each: _Batch, most: int) -> int:
+        """On all nodes, at most so many on each; one too few where nobody knows without asking one by one."""
         offered = batch.slots(each.shape, self._cluster, each.profile) if each.shape is not None else None
-        return -1 if offered is None else int(np.minimum(offered, len(each.members)).sum()) - len(each.members)
+        return len(each.members) - 1 if offered is None else int(np.minimum(offered, most).sum())
 
     # --- one batch ---
 

@@ -83,6 +83,12 @@ def test_a_job_of_several_sizes_that_fits_only_when_packed_is_packed():
     assert len(where(cluster, planned(cluster, gang("a", pods)))) == 5
 
 
+def test_small_members_do_when_the_large_one_would_leave_no_room_for_the_minimum():
+    cluster = cluster_of({"cpu": 2}, {"cpu": 1})
+    pods = [*members(cluster, 1, "large", cpu=2), *members(cluster, 3, "small", cpu=1)]
+    assert set(where(cluster, planned(cluster, gang("a", pods, minimum=3)))) == {"small-1", "small-2", "small-3"}
+
+
 def test_a_nonstrict_gang_gets_what_there_is_and_is_told_what_is_missing():
     cluster = cluster_of({"cpu": 3})
     answer = planned(cluster, gang("a", members(cluster, 4, cpu=1), mode="NonStrict"))
