@@ -59,9 +59,7 @@ class Jobs:
         for gang in gangs:
             self._free(gang) if gang not in tied else self._tie(gang)
         pending = sum(len(gang.pending) for gang in tied)
-        waiting = sum(
-            len(gang.waiting) for gang in gangs
-        )  # who is free has nothing to wait for, and is to be permitted
+        waiting = sum(len(gang.waiting) for gang in gangs)  # also of those that are free by now, and wait for nothing
         key = key_of(group)
         if not pending and not waiting:
             self._groups.pop(key, None)
@@ -70,7 +68,7 @@ class Jobs:
         self._groups[key] = group
         self._queue.renew(
             key,
-            priority=max(gang.priority for gang in gangs),
+            priority=max(gang.priority for gang in tied or gangs),
             created=min(gang.created for gang in gangs),
             pods=pending + waiting,
             ready=bool(waiting) or is_ready(group, self._cluster),

@@ -364,12 +364,14 @@ class Scheduler:
         self._refuse(self._jobs.job_of(ticket) or job, ticket, answer.missing)
 
     def _tidy_room(self) -> None:
-        """Groups change while their members wait: a group that there is no more holds nothing."""
+        """Groups change while members wait: one that there is no more holds nothing, and nobody waits who is free."""
         gangs = self._cluster.gangs
         for stay in self.room:
-            belong = all(pod.gang in stay.group for pod in self.room.members(stay.key))
+            members = self.room.members(stay.key)
+            belong = all(pod.gang in stay.group and not gangs.is_free(pod) for pod in members)
             if not belong or not gangs.own(stay.group):
                 self._let_go(stay.key)
+                self._jobs.refresh(stay.group)
 
     def _may_take(self, job: Job, answer: Plan) -> bool:
         first = first_in_line(self._waiters(job.key), job.priority)

@@ -118,3 +118,23 @@ def test_a_large_pod_of_higher_priority_is_woken_by_half_of_the_room_it_needs():
     rig.gone("old")
     rig.settle()
     assert rig.where("boss") == "n1"
+
+
+def test_members_do_not_go_on_waiting_when_their_gang_is_free():
+    """It had started before, and counted only those that wait; now one that has started needs nobody any more."""
+    rig = GangRig()
+    rig.node("n1", cpu=4)
+    rig.gang("a", 2, says=saying(mode="NonStrict", policy="only-waiting"))
+    rig.members("a", 2, on="n1")
+    rig.member("other", on="n1")
+    rig.member("a-3", "a")
+    rig.member("a-4", "a")
+    rig.settle()
+    assert rig.scheduler.room.get("default/a") is not None
+    rig.gone("a-4")
+    rig.gang("a", 2, says=saying(mode="NonStrict", policy="once-satisfied"))
+    rig.settle()
+    assert len(rig.scheduler.room) == 0
+    assert [rig.where("a-3"), len(rig.scheduler.binder.binds)] == ["n1", 1]
+    assert not rig.queue._tickets
+    assert not rig.jobs._groups
