@@ -86,14 +86,15 @@ class Jobs:
         """Whoever led before us died while binding a group: what it lacks goes before everything else."""
         gangs = self._cluster.gangs
         for gang in gangs:
+            gang.recovering = gangs.has_started(gangs.group_of(gang.id)) and not gang.is_bound
+        for gang in [each for each in gangs if each.recovering]:
             group = gangs.group_of(gang.id)
-            gang.recovering = gangs.has_started(group) and not gang.is_bound
-            if gang.recovering:
-                self._queue.hurry(key_of(group))
-                lacking = gang.minimum - len(gang.bound) - len(gang.succeeded)
-                oldest = sorted(gang.pending.values(), key=lambda member: (member.created, member.name))
-                for member in oldest[:lacking]:
-                    self._queue.hurry(member.uid)
+            self.refresh(group)  # it may be ready only now that those count who are bound
+            self._queue.hurry(key_of(group))
+            lacking = gang.minimum - len(gang.bound) - len(gang.succeeded)
+            oldest = sorted(gang.pending.values(), key=lambda member: (member.created, member.name))
+            for member in oldest[:lacking]:
+                self._queue.hurry(member.uid)
 
     def give_back(self, record: PodRecord, ticket: Ticket) -> None:
         """A pod was not bound after all: it is tried again after a back-off, with its gang if that still waits."""
