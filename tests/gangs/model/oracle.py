@@ -1,0 +1,184 @@
+"""What the API objects say about gangs, read straight from JSON and from the contract, without any of koordpy.
+
+Kept apart from koordpy on purpose: the keys are spelled once more and the rules are written down a second time, the
+slow and plain way, so that a mistake would have to be made twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tests.builders import Json
+
+OURS = "koord-scheduler"
+KOORDINATOR = "gang.scheduling.koordinator.sh"
+SIGS = "pod-group.scheduling.sigs.k8s.io"
+X_LABEL = "scheduling.x-k8s.io/pod-group"
+TIMED_OUT = f"{KOORDINATOR}/timeout"
+APIS = ("scheduling.sigs.k8s.io", "scheduling.x-k8s.io")  # Koordinator's own wins
+POLICIES = ("only-waiting", "waiting-and-running", "once-satisfied")
+
+
+class Config(NamedTuple):
+    minimum: int | None
+    mode: str
+    policy: str
+    group: tuple[str, ...]
+    wait: str | None
+    min_cpu: int
+
+
+# --- one pod ---
+
+
+def uid_of(pod: Json) -> str:
+    return str(pod["metadata"]["uid"])
+
+
+def gang_of(pod: Json) -> str:
+    """namespace/name, or nothing."""
+    meta = pod["metadata"]
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    name = (
+        labels.get(SIGS) or labels.get(X_LABEL)
+        or labels.get(f"{SIGS}/name") or annotations.get(f"{SIGS}/name") or annotations.get(SIGS)
+        or annotations.get(f"{KOORDINATOR}/name")
+    )  # fmt: skip
+    return f"{meta['namespace']}/{name}" if name else ""
+
+
+def asks_for_pod_group(pod: Json) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    return bool(labels.get(SIGS) or labels.get(X_LABEL))
+
+
+def node_of(pod: Json) -> str:
+    return str(pod["spec"].get("nodeName", ""))
+
+
+def is_ours(pod: Json) -> bool:
+    return bool(pod["spec"]["schedulerName"] == OURS)
+
+
+def is_finished(pod: Json) -> bool:
+    return pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
+
+
+def is_terminating(pod: Json) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def is_gated(pod: Json) -> bool:
+    return bool(pod["spec"].get("schedulingGates"))
+
+
+def is_timed_out(pod: Json) -> bool:
+    """The annotation means something on members of gangs alone."""
+    return bool(gang_of(pod)) and (pod["metadata"].get("annotations") or {}).get(TIMED_OUT) == "true"
+
+
+def is_pending(pod: Json) -> bool:
+    """Ours to place."""
+    return is_ours(pod) and not (
+        node_of(pod) or is_finished(pod) or is_terminating(pod) or is_gated(pod) or is_timed_out(pod)
+    )
+
+
+def runs(pod: Json) -> bool:
+    """Bound, counted for its gang."""
+    return is_ours(pod) and bool(node_of(pod)) and not is_finished(pod) and not is_terminating(pod)
+
+
+def cpu_of(pod: Json) -> int:
+    return int(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+
+
+def condition_of(pod: Json) -> str:
+    """The message of `PodScheduled=False`."""
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition["message"])
+    return ""
+
+
+# --- all of them ---
+
+
+class Gangs:
+    """The gangs of one state of the API objects."""
+
+    def __init__(self, pods: Iterable[Json], pod_groups: Mapping[tuple[str, str], Json]) -> None:
+        self.members: dict[str, list[Json]] = {}
+        self._pod_groups = pod_groups
+        for pod in pods:
+            if gang := gang_of(pod):
+                self.members.setdefault(gang, []).append(pod)
+        for _, gang in pod_groups:
+            self.members.setdefault(gang, [])
+
+    def pod_group(self, gang: str) -> Json | None:
+        return next((self._pod_groups[api, gang] for api in APIS if (api, gang) in self._pod_groups), None)
+
+    def is_initialised(self, gang: str) -> bool:
+        if gang not in self.members or self.config(gang).minimum is None:
+            return False
+        wanted = any(asks_for_pod_group(pod) for pod in self.members[gang] if not is_finished(pod))
+        return not wanted or self.pod_group(gang) is not None
+
+    def config(self, gang: str) -> Config:
+        """Field by field, the first that says something legal: members, oldest first; the PodGroup."""
+        living = [pod["metadata"] for pod in self.members.get(gang, ()) if not is_finished(pod)]
+        voices = sorted(living, key=lambda meta: (meta["creationTimestamp"], meta["name"]))
+        pod_group = self.pod_group(gang)
+        spec: Json = {}
+        if pod_group is not None:
+            voices.append(pod_group["metadata"])
+            spec = pod_group.get("spec", {})
+        wait = spec.get("scheduleTimeoutSeconds")
+        return Config(
+            minimum=_first(voices, ("min-available",), _count, spec.get("minMember", 0) if pod_group else None),
+            mode=_first(voices, ("mode",), lambda text: _one_of(text, ("Strict", "NonStrict")), "Strict"),
+            policy=_first(voices, ("match-policy",), lambda text: _one_of(text, POLICIES), "once-satisfied"),
+            group=_first(voices, ("groups", "gang-groups"), _ids, ()),
+            wait=_first(voices, ("waiting-time",), str, f"{wait}s" if wait else None),
+            min_cpu=int(spec.get("minResources", {}).get("cpu", 0)),
+        )
+
+    def group_of(self, gang: str) -> tuple[str, ...]:
+        """The gang, those it lists, those that they list, and so on."""
+        seen, ahead = {gang}, [gang]
+        while ahead:
+            for each in self.config(ahead.pop()).group:
+                if each not in seen:
+                    seen.add(each)
+                    ahead.append(each)
+        return tuple(sorted(seen))
+
+
+def _first(voices: list[Json], names: tuple[str, ...], read: Any, default: Any) -> Any:
+    for meta in voices:
+        for name in names:
+            text = (meta.get("annotations") or {}).get(f"{KOORDINATOR}/{name}")
+            value = read(text) if text is not None else None
+            if value is not None:
+                return value
+    return default
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def _one_of(text: str, choices: tuple[str, ...]) -> str | None:
+    return text if text in choices else None
+
+
+def _ids(text: str) -> tuple[str, ...] | None:
+    if not text:
+        return ()
+    try:
+        return tuple(json.loads(text))
+    except ValueError:
+        return None
