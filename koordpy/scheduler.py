@@ -181,7 +181,8 @@ class Scheduler:
         self._tidy_room()
         job = self._jobs.job_of(ticket)
         if job is None:
-            self._nothing_left(ticket)
+            self._queue.done(ticket)
+            self.evictor.ended(ticket.key, "gone")
             return
         started = time.perf_counter()
         refusal = self._timed("PreFilter", job, lambda: self._prefilter(job, ticket))
@@ -201,14 +202,6 @@ class Scheduler:
         else:
             self._start(ticket, answer)
         self._measure(job, answer, time.perf_counter() - started)
-
-    def _nothing_left(self, ticket: Ticket) -> None:
-        """The job is gone; or its gangs run already, bound by somebody else, and those of it that wait may follow."""
-        if self.room.members(ticket.key):
-            self._start(ticket, Plan(()))
-        else:
-            self._queue.done(ticket)
-            self.evictor.ended(ticket.key, "gone")
 
     def _prefilter(self, job: Job, ticket: Ticket) -> Refusal | None:
         """Gangs are attempted only when all of their group have come together."""

@@ -16,9 +16,7 @@ class Change(enum.Flag):
     NODE_RELABELLED = enum.auto()
     NODE_TAINTS = enum.auto()  # taints or cordon
     ROOM_FREED = enum.auto()  # a pod left the node, or asks for less
-    VICTIMS = (
-        enum.auto()
-    )  # somebody there could be evicted who could not before: bound by now, or not protected any more
+    VICTIMS = enum.auto()  # somebody there can be evicted who could not before: bound by now, or protected no more
     # Anywhere: a pod or a node here can make another node fit.
     POD_CAME = enum.auto()  # a pod was placed, or its labels changed
     POD_LEFT = enum.auto()
