@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from tests.scenarios.network import SELECTOR, gathering, must, prefer
 from tests.scenarios.objects import gang, members
-from tests.scenarios.test_preemption_basics import HIGH, LOW, is_leaving, pods, vanish
 from tests.scenarios.world import World
 
 
 async def fill(world: World, *nodes: str) -> None:
     """A pod of low priority on each."""
     for name in nodes:
-        await pods(world, f"low-{name}", cpu=1, priority=LOW, node_selector={"kubernetes.io/hostname": name})
-    await world.bound(*(f"low-{name}" for name in nodes))
+        await world.runs(f"low-{name}", name, cpu=1)
 
 
 async def test_victims_are_those_of_the_tightest_domain_and_nobody_elsewhere_is_touched(world: World) -> None:
@@ -20,23 +18,13 @@ async def test_victims_are_those_of_the_tightest_domain_and_nobody_elsewhere_is_
     await world.topology()
     await world.fabric({"s1/b1": "n1 n2 n3 n4", "s2/b2": "n5 n6 n7"}, cpu=1)
     await fill(world, "n2", "n3", "n4", "n5", "n6", "n7")
-    await pods(
-        world,
-        *members("a", 3),
-        annotations=gang("a", minimum=3) | gathering(must("SpineLayer")),
-        cpu=1,
-        priority=HIGH,
-    )
-    await world.until(lambda: all(is_leaving(world, f"low-n{i}") for i in (5, 6, 7)), "the pods of s2 are evicted")
-
-    def promised() -> list[str | None]:
-        return [world.pod(name)["status"].get("nominatedNodeName") for name in members("a", 3)]
-
-    await world.until(lambda: promised() == ["n5", "n6", "n7"], "the members are promised the nodes of s2, in order")
-    await vanish(world, "low-n5", "low-n6", "low-n7")
+    said = gang("a", minimum=3) | gathering(must("SpineLayer"))
+    await world.urgent(*members("a", 3), annotations=said, cpu=1)
+    await world.evicted("low-n5", "low-n6", "low-n7")
+    await world.nominated(a_1="n5", a_2="n6", a_3="n7")
+    await world.gone("low-n5", "low-n6", "low-n7")
     await world.bound(*members("a", 3))
     assert world.node_names(*members("a", 3)) == ["n5", "n6", "n7"]
-    assert not any(is_leaving(world, f"low-n{i}") for i in (2, 3, 4))
 
 
 async def test_nobody_is_evicted_for_a_gang_that_no_domain_could_hold_even_empty(world: World) -> None:
@@ -44,25 +32,24 @@ async def test_nobody_is_evicted_for_a_gang_that_no_domain_could_hold_even_empty
     await world.fabric({"s1/b1": "n1 n2", "s2/b2": "n3 n4"}, cpu=1)
     await fill(world, "n1", "n2", "n3", "n4")
     said = gang("a", minimum=3) | gathering(must("SpineLayer"))
-    await pods(world, *members("a", 3), annotations=said, cpu=1, priority=HIGH)
+    await world.urgent(*members("a", 3), annotations=said, cpu=1)
     await world.says("a-1", "preemption: would fit 2 of 3 members even with everything of lower priority gone")
-    await world.pending(*members("a", 3))
-    assert not any(is_leaving(world, f"low-n{i}") for i in (1, 2, 3, 4))
+    await world.nobody_evicted()
 
 
 async def test_a_replacement_evicts_only_where_its_siblings_are(world: World) -> None:
     await world.topology()
     await world.fabric({"s1/b1": "n1 n2", "s2/b2": "n3 n4"}, cpu=1)
     said = gang("a", minimum=2) | gathering(must("SpineLayer"))
-    await pods(world, "a-1", "a-2", annotations=said, cpu=1, priority=HIGH)
+    await world.urgent("a-1", "a-2", annotations=said, cpu=1)
     await world.bound("a-1", "a-2")
     (spine,) = set(world.spines("a-1", "a-2"))
     (node,) = world.node_names("a-2")
     await world.delete("a-2")
     await fill(world, node, *({"s1": ("n3", "n4"), "s2": ("n1", "n2")}[spine]))
-    await pods(world, "a-3", annotations=said, cpu=1, priority=HIGH)
-    await world.until(lambda: is_leaving(world, f"low-{node}"), "the pod beside its siblings is evicted")
-    await vanish(world, f"low-{node}")
+    await world.urgent("a-3", annotations=said, cpu=1)
+    await world.evicted(f"low-{node}")
+    await world.gone(f"low-{node}")
     await world.bound("a-3")
     assert world.node_names("a-3") == [node]
 
