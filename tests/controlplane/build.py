@@ -34,7 +34,7 @@ def build(names: Iterable[str] = DEFAULT) -> dict[str, Path]:
     binaries = {component.name: directory / component.name for component in wanted}
     if all(path.exists() for path in binaries.values()):
         return binaries
-    with _only_one_build(directory):
+    with only_one_build(directory):
         # Looked at again: the build that was waited for may have made them.
         missing = [component for component in wanted if not binaries[component.name].exists()]
         go = find_go() if missing else ""
@@ -66,13 +66,13 @@ def _ready_made(assets: Path, wanted: list[Component]) -> dict[str, Path]:
 
 
 @contextlib.contextmanager
-def _only_one_build(directory: Path) -> Iterator[None]:
+def only_one_build(directory: Path) -> Iterator[None]:
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("another build of the control plane is running: waiting for it ...", flush=True)
+            print("another build is running: waiting for it ...", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield  # closing the file gives the lock back, and so does the death of this process
 

@@ -1,0 +1,39 @@
+"""Which schedulers of others are measured, and the Go module each is built from. The only place that names versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of another project, and where its `main` and its definitions are in its module."""
+
+    name: str
+    module: str
+    version: str
+    package: str
+    crds: str  # the directory of its CustomResourceDefinitions
+    first_build: str  # on two cores, with nothing in the Go build cache
+
+    @property
+    def directory_name(self) -> str:
+        """With its version: another version is built beside the old one, which other checkouts may still use."""
+        return f"{self.name}_{self.version}"
+
+
+_ALL = (
+    Program(
+        "koord-scheduler", "github.com/koordinator-sh/koordinator", "v1.8.0",
+        package="./cmd/koord-scheduler", crds="config/crd/bases", first_build="6 minutes",
+    ),
+    Program(
+        "coscheduling", "sigs.k8s.io/scheduler-plugins", "v0.34.7",
+        package="./cmd/scheduler", crds="config/crd/bases", first_build="4 minutes",
+    ),
+    Program(
+        "volcano", "volcano.sh/volcano", "v1.10.0",
+        package="./cmd/scheduler", crds="config/crd/volcano/bases", first_build="4 minutes",
+    ),
+)  # fmt: skip
+PROGRAMS = {program.name: program for program in _ALL}
