@@ -5,69 +5,117 @@ from __future__ import annotations
 import datetime as dt
 import sys
 import time
+from pathlib import Path
 
 import click
 
 from bench.figures import BenchError, Figure
 from bench.live import report as live_report
-from bench.live import rounds
-from bench.live.schedulers import SCHEDULERS
+from bench.live import rounds, schedulers, workloads
+from bench.live.schedulers import SCHEDULERS, Scheduler
 from bench.live.workloads import WORKLOADS
 from bench.machine import description
 from bench.planning import report as planning_report
 from bench.planning import suite
 from bench.record import last_figures, new_record, save
+from tests.controlplane.golang import BuildError
+
+Last = dict[str, tuple[str, Figure]]
 
 
-@click.command()
-@click.argument("part", type=click.Choice(["all", "plan", "live"]), default="all")
-@click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="How often each live run is made.")
-@click.option("--workload", "workloads", multiple=True, type=click.Choice(list(WORKLOADS)), default=list(WORKLOADS))
-@click.option("--scheduler", "schedulers", multiple=True, type=click.Choice(list(SCHEDULERS)), default=list(SCHEDULERS))
-def main(part: str, runs: int, workloads: tuple[str, ...], schedulers: tuple[str, ...]) -> None:
-    """Figures about planning in memory (plan), about scheduling on a real control plane (live), or both.
-
-    With both, planning is measured with fewer samples. Linux only: it reads /proc.
-    """
+@click.group()
+def main() -> None:
+    """Figures about koordpy, recorded in the user's cache. Linux only: it reads /proc."""
     if sys.platform != "linux":
         sys.exit("the bench reads what processes use from /proc, which only Linux has")
-    about, last = description(), last_figures()
-    figures: list[Figure] = []
-    problems: list[str] = []
+
+
+@main.command()
+def quick() -> None:
+    """Planning with few samples, and a few workloads once: under 10 minutes."""
+    about, last = _begin()
+    _plan(suite.QUICK, about, last)
+    _live(workloads.QUICK, schedulers.QUICK, 1, about, last)
+
+
+@main.command()
+def plan() -> None:
+    """Planning in memory, without an API server."""
+    about, last = _begin()
+    _plan(suite.FULL, about, last)
+
+
+@main.command()
+@click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="How often each run is made.")
+@click.option("--workload", "names", multiple=True, type=click.Choice(list(WORKLOADS)), default=workloads.FULL)
+@click.option("--scheduler", "players", multiple=True, type=click.Choice(list(SCHEDULERS)), default=list(SCHEDULERS))
+def live(runs: int, names: tuple[str, ...], players: tuple[str, ...]) -> None:
+    """Schedulers side by side on a real control plane; each workload is reported and recorded when it is done."""
+    about, last = _begin()
+    _live(names, players, runs, about, last)
+
+
+@main.command()
+@click.option("--to", "directory", type=click.Path(path_type=Path, file_okay=False), default="docs", show_default=True)
+def plot(directory: Path) -> None:
+    """Draw the newest record of each figure: benchmarks.png and planning.png."""
+    from bench import plot as drawing  # noqa: PLC0415 - only this needs matplotlib
+
+    last = last_figures()
+    figures = {name: figure for name, (_, figure) in last.items()}
+    shown = {name for panel in drawing.PANELS for name in (each.name for each in drawing.bars(panel, figures).values())}
+    try:
+        where = drawing.caption((last[name][0] for name in shown), description()["machine"]) if shown else ""
+        drawing.draw_schedulers(figures, directory / "benchmarks.png", where)
+        drawing.draw_growth(figures, directory / "planning.png")
+    except BenchError as error:
+        sys.exit(f"error: {error}")
+    print(f"drawn: {directory / 'benchmarks.png'}, {directory / 'planning.png'}")
+
+
+def _begin() -> tuple[dict[str, str], Last]:
+    about = description()
     for name, text in about.items():
         print(f"{name + ':':<13}{text}")
     print(f"{'date:':<13}{dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M} UTC\n", flush=True)
+    return about, last_figures()
+
+
+def _plan(sizes: suite.Sizes, about: dict[str, str], last: Last) -> None:
     try:
-        if part != "live":
-            figures += _plan(suite.FULL if part == "plan" else suite.QUICK, last)
-        if part != "plan":
-            measured, problems = _live(runs, workloads, schedulers, last)
-            figures += measured
+        figures = suite.run(sizes, _say)
     except BenchError as error:
         sys.exit(f"error: {error}")
-    _end(figures, about, problems)
+    print(f"\n{planning_report.report(figures, last)}\n")
+    print(f"recorded in {save(new_record(figures, about))}\n", flush=True)
 
 
-def _plan(sizes: suite.Sizes, last: dict[str, tuple[str, Figure]]) -> list[Figure]:
-    figures = suite.run(sizes, _say)
-    print(f"\n{planning_report.report(figures, last)}\n", flush=True)
-    return figures
+def _live(names: tuple[str, ...], players: tuple[str, ...], runs: int, about: dict[str, str], last: Last) -> None:
+    ready = _ready([SCHEDULERS[name] for name in players])
+    wrong: list[str] = []
+    for name in names:
+        result = rounds.play(WORKLOADS[name](), ready, runs, _say)
+        print(f"\n{live_report.report(result, last)}\n", flush=True)
+        ours = [problem.text for problem in result.problems if problem.scheduler == rounds.OURS]
+        wrong += ours
+        if not ours:
+            notes = tuple(problem.text for problem in result.problems)
+            print(f"recorded in {save(new_record(result.all_figures(), about, notes))}\n", flush=True)
+    if wrong:
+        sys.exit("\n".join(["error: the figures of these workloads are not recorded, because", *wrong]))
 
 
-def _live(
-    runs: int, workloads: tuple[str, ...], schedulers: tuple[str, ...], last: dict[str, tuple[str, Figure]]
-) -> tuple[list[Figure], list[str]]:
-    chosen = [WORKLOADS[name]() for name in workloads]
-    results = rounds.play(chosen, [SCHEDULERS[name] for name in schedulers], runs, _say)
-    print(f"\n{live_report.report(results, last)}\n", flush=True)
-    return results.all_figures(), results.problems
-
-
-def _end(figures: list[Figure], about: dict[str, str], problems: list[str]) -> None:
-    """A run in which a scheduler did something wrong is no record: being wrong is often faster."""
-    if problems:
-        sys.exit("\n".join(["error: these figures are not recorded, because", *problems]))
-    print(f"recorded in {save(new_record(figures, about))}")
+def _ready(players: list[Scheduler]) -> list[Scheduler]:
+    """Those that are there or can be built: without Go, koordpy is compared with its own last record."""
+    ready = []
+    for scheduler in players:
+        try:
+            scheduler.built()
+        except BuildError as error:
+            _say(f"{scheduler.name} is left out: {error}")
+            continue
+        ready.append(scheduler)
+    return ready
 
 
 def _say(text: str) -> None:

@@ -7,6 +7,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
+from bench.peers.programs import PROGRAMS
 from tests.controlplane.components import ETCD, KUBERNETES
 
 PACKAGES = ("aiohttp", "msgspec", "numpy", "uvloop")
@@ -26,6 +27,7 @@ def description() -> dict[str, str]:
                 *(f"{package} {version(package)}" for package in PACKAGES),
                 f"Kubernetes {KUBERNETES}",
                 f"etcd {ETCD}",
+                *(f"{peer.name} {peer.version}" for peer in PROGRAMS.values()),
             ]
         ),
     }

@@ -21,11 +21,12 @@ class Record(msgspec.Struct, frozen=True):
     date: str  # UTC, and the name of its file
     about: dict[str, str]
     figures: dict[str, Figure]
+    notes: tuple[str, ...] = ()  # what other schedulers did wrong
 
 
-def new_record(figures: list[Figure], about: dict[str, str]) -> Record:
+def new_record(figures: list[Figure], about: dict[str, str], notes: tuple[str, ...] = ()) -> Record:
     date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
-    return Record(date, about, {figure.name: figure for figure in figures})
+    return Record(date, about, {figure.name: figure for figure in figures}, notes)
 
 
 def save(record: Record) -> Path:

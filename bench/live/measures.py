@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.figures import Figure, percentile
+from bench.live.network import placement_score
 from bench.live.run import Run
-from bench.live.workloads import Workload
+from bench.live.workloads import Arrival, Workload
 
 
 @dataclass(frozen=True)
 class Measure:
-    """`more_is_better` None: neither, such as a number of writes."""
-
     name: str
     unit: str
     of: Callable[[Run], float]
@@ -33,38 +32,71 @@ def _first_bind(run: Run) -> float:
     return min(run.bound.values()) - run.started
 
 
-def _waits(run: Run) -> tuple[float, ...]:
-    """Milliseconds from creation to bind of every pod that came after the scheduler was up."""
-    return tuple((at - run.created[name]) * 1000 for name, at in run.bound.items() if run.created[name] > run.started)
+def _last_bind(run: Run) -> float:
+    return max(run.bound.values()) - run.started
 
 
-def _writes_per_pod(run: Run) -> float:
-    return run.writes.total() / len(run.bound)
+def gang_waits(run: Run) -> tuple[float, ...]:
+    """Seconds from asking for the last member until the last is bound, of each gang that is whole."""
+    waits = []
+    for gang in run.workload.fitting:
+        names = gang.member_names()
+        if all(name in run.bound for name in names):
+            waits.append(max(run.bound[n] for n in names) - max(run.created[n] for n in names))
+    return tuple(waits)
+
+
+def _gang_start(run: Run, percent: float) -> float:
+    """Seconds from the start of the process until a gang is whole."""
+    gangs = [gang.member_names() for gang in run.workload.fitting]
+    whole = [max(run.bound[n] for n in names) - run.started for names in gangs if all(n in run.bound for n in names)]
+    return percentile(tuple(whole), percent)
+
+
+def _wait(percent: float) -> Callable[[Run], float]:
+    return lambda run: percentile(gang_waits(run), percent) * 1000
+
+
+def _per_pod(run: Run) -> float:
+    return run.cpu_s * 1000 / len(run.bound)
 
 
 _COST = (
     Measure("CPU of the scheduler", "s", lambda run: run.cpu_s),
-    Measure("CPU of the scheduler per pod", "ms", lambda run: run.cpu_s * 1000 / len(run.bound)),
+    Measure("CPU of the scheduler per pod", "ms", _per_pod),
     Measure("peak memory of the scheduler", "MB", lambda run: run.peak_mb),
-    Measure("API writes per pod", "", _writes_per_pod),
+    Measure("API writes per pod", "", lambda run: run.writes.total() / len(run.bound)),
     Measure("CPU of etcd and kube-apiserver", "s", lambda run: run.control_plane_cpu_s),
 )
-BURST = (
-    Measure("pods/s, first to last bind", "", _first_to_last, more_is_better=True),
+RATE = Measure("pods/s, first to last bind", "", _first_to_last, more_is_better=True)
+BEFORE = (
+    RATE,
     Measure("pods/s, from process start", "", _from_start, more_is_better=True),
     Measure("process start to first bind", "s", _first_bind),
+    Measure("process start to last bind", "s", _last_bind),
     Measure("process start to last write", "s", lambda run: run.quiet - run.started),
-    *_COST,
+    Measure("process start to a whole gang, median", "s", lambda run: _gang_start(run, 50)),
 )
 STREAM = (
-    Measure("wait of a pod, median", "ms", lambda run: percentile(_waits(run), 50)),
-    Measure("wait of a pod, 99 of 100", "ms", lambda run: percentile(_waits(run), 99)),
-    *_COST,
+    Measure("wait of a gang, median", "ms", _wait(50)),
+    Measure("wait of a gang, 99 of 100", "ms", _wait(99)),
 )
+AT_ONCE = (
+    Measure("last member made to last bound", "s", lambda run: max(gang_waits(run), default=float("nan"))),
+    Measure("evictions", "", lambda run: run.ending.evicted),
+)
+SCORE = Measure(
+    "placement score",
+    "",
+    lambda run: placement_score(run.workload.fitting, run.ending.node_of, run.workload.nodes),
+    more_is_better=True,
+)
+_BY_ARRIVAL = {Arrival.BEFORE: BEFORE, Arrival.STREAM: STREAM, Arrival.AT_ONCE: AT_ONCE}
 
 
 def measures(workload: Workload) -> tuple[Measure, ...]:
-    return BURST if workload.per_second is None else STREAM
+    gathered = (SCORE,) if any(gang.gather for gang in workload.gangs) else ()
+    return (*_BY_ARRIVAL[workload.arrival], *gathered, *_COST)
 
 
 def figure(measure: Measure, workload: Workload, scheduler: str, runs: list[Run]) -> Figure:

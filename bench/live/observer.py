@@ -1,8 +1,9 @@
-"""Sees pods being bound, and when: in a process of its own, which only watches.
+"""Sees pods being bound and going away, and when: in a process of its own, which only watches.
 
 It is neither the scheduler, whose word about itself would not count, nor the process that makes the pods, which is too
 busy to look at the clock. `python -m bench.live.observer URL CA NAMESPACE` writes `watching`, then for each pod that
-it sees bound a line `NAME SECONDS`, of the monotonic clock that all processes of a machine share.
+it sees bound a line `+ NAME SECONDS`, and for each bound one that goes `- NAME SECONDS`, of the monotonic clock that
+all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Observer:
     def __init__(self, url: str, ca_path: Path, namespace: str) -> None:
         self._arguments = (url, str(ca_path), namespace)
         self.bound: dict[str, float] = {}  # pod -> when it was seen bound
+        self.gone: dict[str, float] = {}  # pod -> when it was seen to be gone, having been bound
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
@@ -55,8 +57,8 @@ class Observer:
 
     async def _read(self) -> None:
         async for line in self._lines:
-            name, seconds = line.decode().split()
-            self.bound[name] = float(seconds)
+            sign, name, seconds = line.decode().split()
+            (self.bound if sign == "+" else self.gone)[name] = float(seconds)
 
 
 # --- in its own process ---
@@ -76,6 +78,7 @@ class _Event(msgspec.Struct, frozen=True):
     object: _Object
 
 
+_SIGNS = {"ADDED": "+", "DELETED": "-"}
 _decode_event = msgspec.json.Decoder(_Event).decode
 
 
@@ -86,10 +89,12 @@ async def main(url: str, ca_path: str, namespace: str) -> None:
             version = msgspec.json.decode(await answer.read(), type=_Object).metadata.resourceVersion
         print("watching", flush=True)
         while True:  # the API server ends the watch of a client that is too slow for it, as ours may be
-            async for pods in _watch(session, path, version):
-                version = pods[-1].resourceVersion
+            async for events in _watch(session, path, version):
+                version = events[-1].object.metadata.resourceVersion
                 now = time.monotonic()
-                print("\n".join(f"{pod.name} {now:.6f}" for pod in pods), flush=True)
+                seen = [f"{_SIGNS[e.type]} {e.object.metadata.name} {now:.6f}" for e in events if e.type in _SIGNS]
+                if seen:
+                    print("\n".join(seen), flush=True)
 
 
 def _session(url: str, ca_path: str) -> aiohttp.ClientSession:
@@ -102,17 +107,16 @@ def _session(url: str, ca_path: str) -> aiohttp.ClientSession:
     )
 
 
-async def _watch(session: aiohttp.ClientSession, path: str, version: str) -> AsyncIterator[list[_Named]]:
-    """Pods as they become bound: that is when a watch of bound pods sees them appear."""
+async def _watch(session: aiohttp.ClientSession, path: str, version: str) -> AsyncIterator[list[_Event]]:
+    """What happens to bound pods: when one becomes bound, a watch of bound pods sees it appear."""
     asked = {"fieldSelector": BOUND, "watch": "true", "resourceVersion": version, "timeoutSeconds": "3600"}
     async with session.get(path, params=asked) as answer:
         answer.raise_for_status()
         rest = b""
         async for chunk in answer.content.iter_any():
             *lines, rest = (rest + chunk).split(b"\n")
-            events = [_decode_event(line) for line in lines]
-            if appeared := [event.object.metadata for event in events if event.type == "ADDED"]:
-                yield appeared
+            if lines:
+                yield [_decode_event(line) for line in lines]
 
 
 if __name__ == "__main__":

@@ -1,28 +1,49 @@
-"""The live figures as tables: one for each workload, schedulers side by side, koordpy as a ratio to each of them."""
+"""The live figures as tables: schedulers side by side, and koordpy as a ratio to each of them."""
 
 from __future__ import annotations
 
 from bench.figures import Figure, ratio
-from bench.live.rounds import Results
-from bench.live.workloads import Workload
+from bench.live.measures import RATE
+from bench.live.rounds import OURS, Result
 from bench.table import table
 
-OURS = "koordpy"
+CEILING = "bare client"
+NONE = "-"
 
 
-def report(results: Results, last: dict[str, tuple[str, Figure]]) -> str:
-    tables = [_table(workload, results.figures[workload.name], last) for workload in results.workloads]
-    return "\n\n".join(tables)
+def report(result: Result, last: dict[str, tuple[str, Figure]]) -> str:
+    """Figures, ratios, and what went wrong."""
+    parts = [_figures(result), _ratios(result, last), "\n".join(f"- {each.text}" for each in result.problems)]
+    return "\n\n".join(part for part in parts if part)
 
 
-def _table(workload: Workload, figures: dict[str, dict[str, Figure]], last: dict[str, tuple[str, Figure]]) -> str:
-    names = list(next(iter(figures.values())))
-    others = [name for name in names if name != OURS and OURS in names]
-    header = (workload.title, *names, *(f"{OURS} / {other}" for other in others), f"{names[0]} / last")
+def _figures(result: Result) -> str:
+    names = _names(result)
+    rows = [
+        (measure, *(figures[name].written() if name in figures else NONE for name in names))
+        for measure, figures in result.figures.items()
+    ]
+    rates = result.figures.get(RATE.name, {})
+    if CEILING in rates:
+        shares = (f"{rates[n].value / rates[CEILING].value:.0%}" if n in rates else NONE for n in names)
+        rows.insert(1, ("  of what a bare client gets", *shares))
+    return table((result.workload.title, *names), rows)
+
+
+def _ratios(result: Result, last: dict[str, tuple[str, Figure]]) -> str:
+    """Ours to each of the others of the same run, and to our own last record."""
+    others = [name for name in _names(result) if name != OURS]
     rows = []
-    for measure, by_scheduler in figures.items():
-        ratios = [ratio(by_scheduler[OURS], by_scheduler[other]) for other in others]
-        before = last.get(by_scheduler[names[0]].name)
-        since = ratio(by_scheduler[names[0]], before[1]) if before else ""
-        rows.append((measure, *(by_scheduler[name].written() for name in names), *ratios, since))
-    return table(header, rows)
+    for measure, figures in result.figures.items():
+        if (ours := figures.get(OURS)) is None:
+            return ""
+        before = last.get(ours.name)
+        ratios = (ratio(ours, figures[name]) if name in figures else NONE for name in others)
+        rows.append((measure, *ratios, f"{ratio(ours, before[1])} of {before[0][:10]}" if before else NONE))
+    return table((f"{OURS} / ...", *others, "its last record"), rows)
+
+
+def _names(result: Result) -> list[str]:
+    """In the order of the schedulers, the ones without any right run included."""
+    named = [name for figures in result.figures.values() for name in figures]
+    return list(dict.fromkeys((*named, *(problem.scheduler for problem in result.problems))))

@@ -1,4 +1,4 @@
-"""Rounds: every workload with every scheduler, once; then again, in another order.
+"""Rounds of one workload: every scheduler once; then again, in another order.
 
 Each run has a control plane of its own, fresh from the start, so that none finds the history of another.
 """
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bench.figures import Figure
+from bench.figures import BenchError, Figure
 from bench.live.measures import figure, measures
 from bench.live.run import Run, run
 from bench.live.schedulers import Scheduler
@@ -18,37 +18,56 @@ from bench.live.workloads import Workload
 from tests.controlplane.server import ControlPlane
 
 NAMESPACE = "default"
+OURS = "koordpy"
 
 
 @dataclass(frozen=True)
-class Results:
-    """Figures by workload, measure and scheduler, and what went wrong."""
+class Problem:
+    """Something that a scheduler did wrong."""
 
-    workloads: list[Workload]
-    figures: dict[str, dict[str, dict[str, Figure]]]  # workload -> measure -> scheduler
-    problems: list[str]
+    scheduler: str
+    text: str  # with the workload and the round
+
+
+@dataclass(frozen=True)
+class Result:
+    """One workload: figures by measure and scheduler, and what went wrong."""
+
+    workload: Workload
+    figures: dict[str, dict[str, Figure]]  # measure -> scheduler
+    problems: list[Problem]
 
     def all_figures(self) -> list[Figure]:
-        return [f for by_measure in self.figures.values() for each in by_measure.values() for f in each.values()]
+        return [figure for by_scheduler in self.figures.values() for figure in by_scheduler.values()]
 
 
-def play(
-    workloads: list[Workload], schedulers: Sequence[Scheduler], rounds: int, say: Callable[[str], None]
-) -> Results:
-    runs: defaultdict[tuple[str, str], list[Run]] = defaultdict(list)
-    problems = []
+def takes_part(scheduler: Scheduler, workload: Workload) -> bool:
+    """Whether the workload means anything to the scheduler."""
+    if not scheduler.decides:
+        return workload.has_ceiling
+    return scheduler.knows_gangs or not workload.only_for_gangs
+
+
+def play(workload: Workload, schedulers: Sequence[Scheduler], rounds: int, say: Callable[[str], None]) -> Result:
+    """A run that did not finish is no sample of anything but a problem: being wrong is often faster."""
+    runs: defaultdict[str, list[Run]] = defaultdict(list)
+    problems: list[Problem] = []
+    players = [scheduler for scheduler in schedulers if takes_part(scheduler, workload)]
     for number in range(rounds):
-        turn = number % len(schedulers)  # whoever is first meets a machine that has rested
-        for workload in workloads:
-            for scheduler in (*schedulers[turn:], *schedulers[:turn]):
-                if number >= workload.most_rounds or (workload.per_second is not None and not scheduler.streams):
-                    continue
+        turn = number % len(players)  # whoever is first meets a machine that has rested
+        for scheduler in (*players[turn:], *players[:turn]):
+            label = f"{workload.name} {number + 1}/{rounds}, {scheduler.name}"
+            try:
                 seen = play_once(workload, scheduler)
-                runs[workload.name, scheduler.name].append(seen)
-                label = f"{workload.name} {number + 1}/{rounds}, {scheduler.name}"
-                say(f"{label}: {_in_short(workload, scheduler, seen)}")
-                problems += [f"{label}: {problem}" for problem in seen.problems]
-    return Results(workloads, {w.name: _figures(w, schedulers, runs) for w in workloads}, problems)
+            except BenchError as error:
+                problems.append(Problem(scheduler.name, f"{label}: {error}"))
+                say(problems[-1].text)
+                continue
+            problems += [Problem(scheduler.name, f"{label}: {problem}") for problem in seen.problems]
+            if seen.ending.finished:
+                runs[scheduler.name].append(seen)
+            say(f"{label}: {_in_short(workload, scheduler, seen)}")
+    return Result(workload, _figures(workload, players, runs), problems)
 
 
 def play_once(workload: Workload, scheduler: Scheduler) -> Run:
@@ -57,18 +76,20 @@ def play_once(workload: Workload, scheduler: Scheduler) -> Run:
 
 
 def _in_short(workload: Workload, scheduler: Scheduler, seen: Run) -> str:
-    first = figure(measures(workload)[0], workload, scheduler.name, [seen])
-    return f"{first.written()} ({measures(workload)[0].name})"
+    if not seen.ending.finished:
+        return "; ".join(seen.problems)
+    some = [figure(measure, workload, scheduler.name, [seen]) for measure in measures(workload)]
+    return ", ".join([*(f"{each.name.rpartition(', ')[2]} {each.written()}" for each in some), *seen.problems])
 
 
 def _figures(
-    workload: Workload, schedulers: Sequence[Scheduler], runs: dict[tuple[str, str], list[Run]]
+    workload: Workload, players: Sequence[Scheduler], runs: dict[str, list[Run]]
 ) -> dict[str, dict[str, Figure]]:
     return {
         measure.name: {
-            scheduler.name: figure(measure, workload, scheduler.name, runs[workload.name, scheduler.name])
-            for scheduler in schedulers
-            if runs.get((workload.name, scheduler.name))
+            scheduler.name: figure(measure, workload, scheduler.name, runs[scheduler.name])
+            for scheduler in players
+            if runs.get(scheduler.name)
         }
         for measure in measures(workload)
     }

@@ -1,7 +1,7 @@
 """One run: one workload, one scheduler, on a control plane that is given.
 
-The scheduler is a process of its own, the observer is another. This process only makes objects, and asks the kernel and
-the API server for their counts before and after.
+The scheduler is a process of its own, the observer is another. This process only makes objects, plays the kubelets, and
+asks the kernel and the API server for their counts before and after.
 """
 
 from __future__ import annotations
@@ -11,70 +11,112 @@ import contextlib
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
 from bench.figures import BenchError
-from bench.live.arrivals import create, stream
+from bench.live.arrivals import create, create_gangs, install, stream
+from bench.live.kubelets import Kubelets
 from bench.live.observer import Observer
 from bench.live.schedulers import Scheduler, Site
 from bench.live.usage import cpu_seconds, peak_mb, writes
-from bench.live.verdict import problems
-from bench.live.workloads import Workload
+from bench.live.verdict import Ending, ending
+from bench.live.workloads import PROBE, Arrival, Workload
 from tests.controlplane.client import Client
 from tests.controlplane.process import Process
 from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
 
 STALL_SECONDS = 60
 QUIET_SECONDS = 1.0
-QUIET_AT_MOST_SECONDS = 60
+QUIET_AT_MOST_SECONDS = 20
 STOP_SECONDS = 10
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.05
+RUNNING = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
 
 
 @dataclass(frozen=True)
 class Run:
     """What was seen. Times are of the monotonic clock, in seconds."""
 
+    workload: Workload = field(repr=False)
     started: float  # the scheduler's process
     quiet: float  # the scheduler wrote nothing after this
-    created: dict[str, float] = field(repr=False)  # pod -> when it was made
-    bound: dict[str, float] = field(repr=False)  # pod -> when it was seen bound
+    created: dict[str, float] = field(repr=False)  # pod -> when it was asked for
+    bound: dict[str, float] = field(repr=False)  # pod that has to be bound -> when it was seen bound
+    ending: Ending = field(repr=False)
     cpu_s: float
     peak_mb: float
     control_plane_cpu_s: float
-    writes: Counter[str]
-    problems: list[str]
+    writes: Counter[str]  # of the scheduler, by verb and resource
+
+    @property
+    def problems(self) -> list[str]:
+        return self.ending.problems
 
 
 async def run(control_plane: ControlPlane, namespace: str, workload: Workload, scheduler: Scheduler) -> Run:
     """The namespace must exist and be empty, and the control plane have no nodes."""
     url, ca_path = control_plane.url, control_plane.ca_path
     async with Client(url, namespace=namespace, token=ADMIN_TOKEN, ca_path=ca_path) as client:
-        await create(client, "nodes", workload.nodes)
-        # The first pod of a stream comes alone: when it is bound, the scheduler is up.
-        early = len(workload.pods) if workload.per_second is None else 1
-        created = await create(client, "pods", workload.pods[:early])
+        created = await _prepare(client, workload, scheduler)
         writes_before, cpu_before = await writes(client), cpu_seconds(control_plane.pids)
-        async with Observer(url, ca_path, namespace) as observer:
+        async with Observer(url, ca_path, namespace) as observer, _kubelets(client, workload) as kubelets:
             started = time.monotonic()
             with _running(scheduler, control_plane, namespace) as process:
-                if workload.per_second is not None:
-                    await _bound(observer, process, early)
-                    created |= await stream(client, workload.pods[early:], workload.per_second)
+                created |= await _later(client, workload, scheduler, observer, process)
                 await _bound(observer, process, workload.must_bind)
                 after = await _quiet(client)
+                after.writes["DELETE pods"] -= kubelets.deletions
                 return Run(
+                    workload=workload,
                     started=started,
                     quiet=after.since,
                     created=created,
-                    bound=observer.bound,
+                    bound={name: at for name, at in observer.bound.items() if name in workload.must_bind},
+                    ending=await ending(client, workload, scheduler.knows_gangs, observer.gone),
                     cpu_s=cpu_seconds([process.pid]),
                     peak_mb=peak_mb(process.pid),
                     control_plane_cpu_s=cpu_seconds(control_plane.pids) - cpu_before,
                     writes=after.writes - writes_before,
-                    problems=await problems(client, workload),
                 )
+
+
+async def _prepare(client: Client, workload: Workload, scheduler: Scheduler) -> dict[str, float]:
+    """Everything that is there when the scheduler starts."""
+    await install(client, scheduler.definitions())
+    await create(client, workload.objects)
+    await create(client, (("nodes", node) for node in workload.nodes))
+    running = [scheduler.dress(gang) for gang in workload.running]
+    await create_gangs(client, running)
+    for pod in (pod for gang in running for pod in gang.pods):
+        name = pod["metadata"]["name"]
+        (await client.patch("pods", name, RUNNING, subresource="status", how="strategic")).ok()
+    early = workload.gangs if workload.arrival is Arrival.BEFORE else (PROBE,)
+    return await create_gangs(client, map(scheduler.dress, early))
+
+
+async def _later(
+    client: Client, workload: Workload, scheduler: Scheduler, observer: Observer, process: Process
+) -> dict[str, float]:
+    """Everything that comes when the scheduler is up, which it is when it has bound the probe."""
+    if workload.arrival is Arrival.BEFORE:
+        return {}
+    await _bound(observer, process, frozenset(PROBE.member_names()))
+    dressed = [scheduler.dress(gang) for gang in workload.gangs]
+    if workload.arrival is Arrival.STREAM:
+        return await stream(client, dressed, workload.per_second)
+    return await create_gangs(client, dressed)
+
+
+@contextlib.asynccontextmanager
+async def _kubelets(client: Client, workload: Workload) -> AsyncIterator[Kubelets]:
+    """Only where somebody may be evicted: they watch every pod, which costs time."""
+    kubelets = Kubelets(client)
+    if not workload.least_evictions:
+        yield kubelets
+        return
+    async with kubelets:
+        yield kubelets
 
 
 @contextlib.contextmanager
@@ -91,13 +133,13 @@ def _running(scheduler: Scheduler, control_plane: ControlPlane, namespace: str) 
         process.wait_stopped(STOP_SECONDS)
 
 
-async def _bound(observer: Observer, process: Process, count: int) -> None:
-    """Wait until so many pods are bound, or nothing goes on any more; the verdict names those that are missing."""
+async def _bound(observer: Observer, process: Process, names: frozenset[str]) -> None:
+    """Wait until these pods are bound, or nothing goes on any more; the verdict names those that are missing."""
     last_seen, deadline = -1, 0.0
-    while len(observer.bound) < count:
-        if len(observer.bound) > last_seen:
-            last_seen, deadline = len(observer.bound), time.monotonic() + STALL_SECONDS
-        if time.monotonic() > deadline and observer.bound:
+    while (seen := len(observer.bound)) < len(names) or not names <= observer.bound.keys():
+        if seen > last_seen:
+            last_seen, deadline = seen, time.monotonic() + STALL_SECONDS
+        if time.monotonic() > deadline and names & observer.bound.keys():
             return
         if time.monotonic() > deadline:
             raise BenchError(f"{process.name} has bound no pod in {STALL_SECONDS} s\n{process.tail()}")

@@ -16,7 +16,7 @@ _REQUESTS = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _WRITES = frozenset(("POST", "PUT", "PATCH", "APPLY", "DELETE"))
 # Made by the bench itself, or by the API server about itself.
-_NOT_THE_SCHEDULERS = frozenset(("POST pods", "POST nodes", "POST namespaces"))
+_NOT_THE_SCHEDULERS = frozenset(("POST pods", "POST nodes", "POST namespaces", "POST podgroups"))
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
 
-from bench.live.workloads import Json, Workload
+from bench.live.objects import Json
+from bench.live.workloads import PROBE, Workload
 from tests.controlplane.client import Client
 
 _UNITS = {"m": 1, "Ki": 2**10 * 1000, "Mi": 2**20 * 1000, "Gi": 2**30 * 1000, "": 1000}
@@ -12,39 +15,72 @@ _UNITS = {"m": 1, "Ki": 2**10 * 1000, "Mi": 2**20 * 1000, "Gi": 2**30 * 1000, ""
 Amounts = dict[str, int]  # in thousandths
 
 
-async def problems(client: Client, workload: Workload) -> list[str]:
-    """No node has more than it can hold, and no pod waits that fits somewhere."""
+@dataclass(frozen=True)
+class Ending:
+    """How the cluster was left."""
+
+    node_of: dict[str, str]  # pod -> node, of all pods that have one
+    evicted: int
+    finished: bool  # every pod that fits has a node
+    problems: list[str]
+
+
+async def ending(client: Client, workload: Workload, knows_gangs: bool, gone: Collection[str]) -> Ending:
+    """`gone`: pods that had a node and were seen to go."""
     nodes = (await client.list("nodes")).ok()["items"]
     pods = (await client.list("pods")).ok()["items"]
-    return problems_of(nodes, pods, workload.must_bind)
+    node_of = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")}
+    problems = [
+        *overcommitted(nodes, pods),
+        *missing(workload, node_of),
+        *(partial(workload, node_of) if knows_gangs else ()),
+        *needless(workload, len(gone)),
+    ]
+    return Ending(node_of, len(gone), workload.must_bind <= node_of.keys(), problems)
 
 
-def problems_of(nodes: list[Json], pods: list[Json], must_bind: int) -> list[str]:
-    free = {node["metadata"]["name"]: _amounts(node["status"]["allocatable"]) for node in nodes}
-    waiting: list[Json] = []
-    placed: defaultdict[str, list[Json]] = defaultdict(list)
+def overcommitted(nodes: list[Json], pods: list[Json]) -> list[str]:
+    """Nodes that hold more than they have."""
+    capacity = {node["metadata"]["name"]: _amounts(node["status"]["allocatable"]) for node in nodes}
+    taken: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pod in pods:
-        (placed[pod["spec"]["nodeName"]] if pod["spec"].get("nodeName") else waiting).append(pod)
-    found = [f"{name} does not exist, and pods are bound to it" for name in placed.keys() - free.keys()]
-    for name in placed.keys() & free.keys():
-        taken = Counter[str]()
-        for pod in placed[name]:
-            taken.update(_requests(pod))
-        free[name] = {resource: amount - taken[resource] for resource, amount in free[name].items()}
-        found += [
-            f"{name} is overcommitted: {-left} thousandths of {r} too many"
-            for r, left in free[name].items()
-            if left < 0
-        ]
-    fitting = [pod for pod in waiting if any(_fits(pod, left) for left in free.values())]
-    found += [f"{len(fitting)} pods wait that fit, {fitting[0]['metadata']['name']} among them"] if fitting else []
-    bound = len(pods) - len(waiting)
-    found += [f"{bound} pods are bound, of {must_bind} that fit"] if bound != must_bind else []
+        if pod["spec"].get("nodeName"):
+            taken[pod["spec"]["nodeName"]].update(_requests(pod))
+    found = [f"{name} does not exist, and pods are bound to it" for name in taken.keys() - capacity.keys()]
+    for name in sorted(taken.keys() & capacity.keys()):
+        too_many = {r: amount - capacity[name].get(r, 0) for r, amount in taken[name].items()}
+        found += [f"{name} is overcommitted: {n} thousandths of {r} too many" for r, n in too_many.items() if n > 0]
     return found
 
 
-def _fits(pod: Json, free: Amounts) -> bool:
-    return all(amount <= free.get(resource, 0) for resource, amount in _requests(pod).items())
+def missing(workload: Workload, node_of: dict[str, str]) -> list[str]:
+    """Every pod that fits must have a node, and (but for the probe and who ran before) no other."""
+    due = workload.must_bind
+    waiting = due - node_of.keys()
+    found = (
+        [f"{len(waiting):,} of {len(due):,} pods that fit have no node, {min(waiting)} among them"] if waiting else []
+    )
+    before = {name for gang in (PROBE, *workload.running) for name in gang.member_names()}
+    if surplus := node_of.keys() - due - before:
+        found.append(f"{len(surplus):,} pods have a node that should not, {min(surplus)} among them")
+    return found
+
+
+def partial(workload: Workload, node_of: dict[str, str]) -> list[str]:
+    """Gangs of which some members have a node, and some have none."""
+    found = []
+    for gang in workload.gangs:
+        bound = sum(name in node_of for name in gang.member_names())
+        if gang.together and 0 < bound < gang.size:
+            found.append(f"{gang.name} has {bound} of {gang.size}")
+    return [f"{len(found):,} gangs are bound in part: {found[0]}"] if found else []
+
+
+def needless(workload: Workload, evicted: int) -> list[str]:
+    """More evictions than were needed. Too few cannot be: the pods would not fit."""
+    if evicted <= workload.least_evictions:
+        return []
+    return [f"{evicted:,} pods were evicted, of {workload.least_evictions:,} that had to be"]
 
 
 def _requests(pod: Json) -> Amounts:

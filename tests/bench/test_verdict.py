@@ -1,7 +1,10 @@
-"""The check at the end of a live run: it must not believe a scheduler that overcommits, or leaves pods out."""
+"""The check at the end of a live run: no scheduler is believed that overcommits, splits gangs or evicts too many."""
 
-from bench.live.verdict import problems_of
-from bench.live.workloads import Json
+from bench.live.objects import Gang, Json
+from bench.live.verdict import missing, needless, overcommitted, partial
+from bench.live.workloads import PROBE, Workload
+
+PAIR = Workload("w", (), (Gang("a", 2), Gang("giant", 3)), never=frozenset(("giant",)))
 
 
 def _node(name: str, cpu: str = "1") -> Json:
@@ -14,30 +17,46 @@ def _pod(name: str, cpu: str = "500m", node: str = "") -> Json:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def test_a_cluster_that_is_full_to_the_last_bit_is_right():
-    assert problems_of([_node("n1")], [_pod("a", node="n1"), _pod("b", node="n1")], must_bind=2) == []
+def test_a_node_that_is_full_to_the_last_bit_is_right():
+    assert overcommitted([_node("n1")], [_pod("a", node="n1"), _pod("b", node="n1"), _pod("waiting")]) == []
 
 
 def test_an_overcommitted_node_is_named():
     pods = [_pod(name, node="n1") for name in "abc"]
-    assert problems_of([_node("n1")], pods, must_bind=3) == ["n1 is overcommitted: 500 thousandths of cpu too many"]
+    assert overcommitted([_node("n1")], pods) == ["n1 is overcommitted: 500 thousandths of cpu too many"]
 
 
 def test_more_pods_than_a_node_takes_are_too_many():
     pods = [_pod(name, cpu="1m", node="n1") for name in "abcd"]
-    assert problems_of([_node("n1")], pods, must_bind=4) == ["n1 is overcommitted: 1000 thousandths of pods too many"]
-
-
-def test_a_pod_that_waits_though_it_fits_is_named():
-    found = problems_of([_node("n1")], [_pod("a", node="n1"), _pod("b")], must_bind=2)
-    assert found == ["1 pods wait that fit, b among them", "1 pods are bound, of 2 that fit"]
-
-
-def test_a_pod_that_waits_because_it_fits_nowhere_is_right():
-    assert problems_of([_node("n1")], [_pod("a", node="n1"), _pod("b", cpu="2")], must_bind=1) == []
+    assert overcommitted([_node("n1")], pods) == ["n1 is overcommitted: 1000 thousandths of pods too many"]
 
 
 def test_a_node_that_does_not_exist_holds_nothing():
-    assert problems_of([_node("n1")], [_pod("a", node="n2")], must_bind=1) == [
-        "n2 does not exist, and pods are bound to it"
+    assert overcommitted([_node("n1")], [_pod("a", node="n2")]) == ["n2 does not exist, and pods are bound to it"]
+
+
+def test_every_pod_that_fits_must_have_a_node():
+    assert missing(PAIR, {"a-0000": "n1", "a-0001": "n1", PROBE.member_names()[0]: "n1"}) == []
+    assert missing(PAIR, {"a-0000": "n1"}) == ["1 of 2 pods that fit have no node, a-0001 among them"]
+
+
+def test_a_gang_that_cannot_fit_must_have_none():
+    nodes = {"a-0000": "n1", "a-0001": "n1", "giant-0002": "n1"}
+    assert missing(PAIR, nodes) == ["1 pods have a node that should not, giant-0002 among them"]
+
+
+def test_a_gang_in_part_is_named_and_a_whole_one_is_not():
+    assert partial(PAIR, {"a-0000": "n1", "a-0001": "n2"}) == []
+    assert partial(PAIR, {"a-0000": "n1", "a-0001": "n2", "giant-0000": "n1"}) == [
+        "1 gangs are bound in part: giant has 1 of 3"
     ]
+
+
+def test_members_of_an_app_may_come_one_by_one():
+    assert partial(Workload("w", (), (Gang("app", 2, together=False),)), {"app-0000": "n1"}) == []
+
+
+def test_evictions_that_had_to_be_are_right_and_more_are_not():
+    workload = Workload("w", (), (), least_evictions=2)
+    assert needless(workload, 2) == []
+    assert needless(workload, 3) == ["3 pods were evicted, of 2 that had to be"]

@@ -1,0 +1,42 @@
+"""A stand-in for the kubelets: pods that are being deleted go at once. Otherwise evicted pods would stay for ever.
+
+It knows which pods it has let go, so that its own writes are not taken for the scheduler's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Self
+
+from tests.controlplane.client import Client
+
+WATCH_SECONDS = 3600
+
+
+class Kubelets:
+    """`async with Kubelets(client) as kubelets`: follows the bound pods of the client's namespace."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.deletions = 0
+
+    async def __aenter__(self) -> Self:
+        listed = (await self._client.list("pods", limit=1)).ok()
+        self._following = asyncio.create_task(self._follow(listed["metadata"]["resourceVersion"]))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._following.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._following
+
+    async def _follow(self, version: str) -> None:
+        asked = {"fieldSelector": "spec.nodeName!=", "resourceVersion": version, "timeoutSeconds": WATCH_SECONDS}
+        async with asyncio.TaskGroup() as group, self._client.watch("pods", **asked) as watch:
+            while event := await watch.next(timeout=WATCH_SECONDS):
+                meta = event["object"]["metadata"]
+                leaving = event["type"] == "MODIFIED" and meta.get("deletionGracePeriodSeconds", 0) > 0
+                if leaving and "deletionTimestamp" in meta:
+                    self.deletions += 1
+                    group.create_task(self._client.delete("pods", meta["name"], grace=0, uid=meta["uid"]))

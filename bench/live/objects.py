@@ -1,0 +1,74 @@
+"""Nodes, pods and what goes with them, as JSON: the same bytes in every run.
+
+Knows nothing about schedulers: how a gang is said to one of them is written in `dress.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
+@dataclass(frozen=True)
+class Gang:
+    """Pods of one kind, which start together or (an app) one by one."""
+
+    name: str
+    size: int
+    together: bool = True
+    requests: dict[str, str] = field(default_factory=lambda: {"cpu": "100m", "memory": "500Mi"})
+    priority_class: str = ""
+    gather: tuple[str, ...] = ()  # layers of the network, from the lowest, in which it prefers to be gathered
+    on: tuple[str, ...] = ()  # nodes of members that run already
+
+    def member_names(self) -> list[str]:
+        return [f"{self.name}-{number:04d}" for number in range(self.size)]
+
+    def members(self) -> Iterator[Json]:
+        """Its pods, without a word about gangs."""
+        for name, node in zip(self.member_names(), self.on or [""] * self.size, strict=True):
+            yield {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "labels": {"app": self.name}, "annotations": {}},
+                "spec": {
+                    "containers": [
+                        {"name": "main", "image": "example.com/app:1", "resources": {"requests": self.requests}}
+                    ],
+                    **({"priorityClassName": self.priority_class} if self.priority_class else {}),
+                    **({"nodeName": node} if node else {}),
+                },
+            }
+
+
+def node(name: str, labels: dict[str, str], extra: dict[str, str] | None = None) -> Json:
+    amounts = {"cpu": "4", "memory": "32Gi", "pods": "110", **(extra or {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {HOSTNAME: name, **labels}},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
+
+
+def nodes(count: int) -> tuple[Json, ...]:
+    return tuple(node(f"node-{number:05d}", {ZONE: f"zone-{number % 3}"}) for number in range(count))
+
+
+def priority_class(name: str, value: int) -> Json:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
