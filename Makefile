@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz lint fmt bench bench-plan controlplane clean
+.PHONY: help demo test fuzz lint fmt bench bench-full bench-plan controlplane clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,10 +38,13 @@ fmt: $(READY) ## format the code and mend what ruff can mend
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
-bench: controlplane ## figures: planning in memory, and pods per second on a real kube-apiserver (10 minutes)
-	@$(BIN)/python -m bench
+bench: controlplane ## figures: koordpy beside others on a real kube-apiserver, the quick set (10 minutes, and the first build)
+	@$(BIN)/python -m bench quick
 
-bench-plan: $(READY) ## figures of planning in memory alone: time, memory, wake-ups (a minute)
+bench-full: controlplane ## every workload with every scheduler, three times (hours)
+	@$(BIN)/python -m bench live
+
+bench-plan: $(READY) ## figures of planning in memory alone: time, growth, memory, wake-ups (a few minutes)
 	@$(BIN)/python -m bench plan
 
 clean: ## remove the virtual environment and caches (the built control plane stays in the user's cache)

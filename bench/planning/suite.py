@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.figures import Figure
-from bench.planning import latency, memory, wakeups
+from bench.planning import growth, latency, memory, wakeups
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,17 @@ class Sizes:
     parked: int = 10_000
     full_nodes: int = 1_000
     events: int = 5
+    growth_nodes: tuple[int, ...] = (100, 1_000, 10_000, 100_000)
+    growth_gang: int = 20
+    growth_sizes: tuple[int, ...] = (1, 10, 100, 1_000, 10_000)
+    growth_cluster: int = 10_000
+    growth_attempts: int = 5
 
 
 FULL = Sizes()
-QUICK = Sizes(attempts=50, events=2)
+QUICK = Sizes(
+    attempts=50, events=2, growth_nodes=(100, 1_000, 10_000), growth_sizes=(1, 10, 100, 1_000), growth_attempts=3
+)
 
 
 def run(sizes: Sizes, say: Callable[[str], None]) -> list[Figure]:
@@ -39,4 +46,8 @@ def run(sizes: Sizes, say: Callable[[str], None]) -> list[Figure]:
     figures += memory.figures(sizes.loaded_nodes, sizes.loaded_pods)
     say(f"waking among {sizes.parked:,} parked pods ...")
     figures += wakeups.figures(sizes.parked, sizes.full_nodes, sizes.events)
+    say(f"planning gangs on {sizes.growth_nodes[0]:,} to {sizes.growth_nodes[-1]:,} nodes ...")
+    figures += growth.by_nodes(sizes.growth_nodes, sizes.growth_gang, sizes.growth_attempts)
+    say(f"planning gangs of {sizes.growth_sizes[0]:,} to {sizes.growth_sizes[-1]:,} pods ...")
+    figures += growth.by_size(sizes.growth_sizes, sizes.growth_cluster, sizes.growth_attempts)
     return figures

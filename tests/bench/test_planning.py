@@ -3,7 +3,7 @@
 import pytest
 
 from bench.figures import BenchError, Figure
-from bench.planning import latency, memory, wakeups
+from bench.planning import growth, latency, memory, wakeups
 from bench.planning.report import report
 from bench.planning.suite import Sizes, run
 
@@ -17,6 +17,11 @@ TINY = Sizes(
     parked=30,
     full_nodes=5,
     events=2,
+    growth_nodes=(10, 20),
+    growth_gang=4,
+    growth_sizes=(1, 8),
+    growth_cluster=15,
+    growth_attempts=2,
 )
 
 
@@ -39,6 +44,16 @@ def test_planning_figures_carry_their_targets():
 def test_a_bench_whose_pods_do_not_fit_is_an_error_and_no_figure():
     with pytest.raises(BenchError, match="was refused: 0/4 nodes are available"):
         latency.neighbours(nodes=4, pods=0, attempts=50)
+
+
+def test_a_gang_that_does_not_fit_is_an_error_and_no_figure():
+    with pytest.raises(BenchError, match="a gang of 500 was to be placed, and was refused"):
+        growth.by_nodes((1,), size=500, attempts=1)
+
+
+def test_each_sample_of_growth_finds_the_same_room():
+    (figure,) = growth.by_nodes((2,), size=200, attempts=3)  # two nodes hold no more than 220 pods
+    assert (figure.name, len(figure.samples)) == ("plan a gang of 200 on 2 nodes", 3)
 
 
 def test_memory_is_measured_with_everything_loaded():
