@@ -13,11 +13,13 @@ from bench.figures import BenchError, Figure
 from bench.live import report as live_report
 from bench.live import rounds, schedulers, workloads
 from bench.live.schedulers import SCHEDULERS, Scheduler
-from bench.live.workloads import WORKLOADS
+from bench.live.workload import Workload
+from bench.live.workloads import workload
 from bench.machine import description
 from bench.planning import report as planning_report
 from bench.planning import suite
 from bench.record import last_figures, new_record, save
+from bench.traces import DIRECTORY
 from tests.controlplane.golang import BuildError
 
 Last = dict[str, tuple[str, Figure]]
@@ -35,7 +37,7 @@ def quick() -> None:
     """Planning with few samples, and a few workloads once: under 10 minutes."""
     about, last = _begin()
     _plan(suite.QUICK, about, last)
-    _live(workloads.QUICK, schedulers.QUICK, 1, about, last)
+    _live([workload(name) for name in workloads.QUICK], schedulers.QUICK, 1, about, last)
 
 
 @main.command()
@@ -47,12 +49,19 @@ def plan() -> None:
 
 @main.command()
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="How often each run is made.")
-@click.option("--workload", "names", multiple=True, type=click.Choice(list(WORKLOADS)), default=workloads.FULL)
+@click.option("--workload", "names", multiple=True, type=click.Choice(workloads.NAMES), default=workloads.FULL)
 @click.option("--scheduler", "players", multiple=True, type=click.Choice(list(SCHEDULERS)), default=list(SCHEDULERS))
-def live(runs: int, names: tuple[str, ...], players: tuple[str, ...]) -> None:
+@click.option(
+    "--traces",
+    type=click.Path(path_type=Path),
+    default=DIRECTORY,
+    show_default=True,
+    help="Where the traces are; without them, jobs of the same shape are made up.",
+)
+def live(runs: int, names: tuple[str, ...], players: tuple[str, ...], traces: Path) -> None:
     """Schedulers side by side on a real control plane; each workload is reported and recorded when it is done."""
     about, last = _begin()
-    _live(names, players, runs, about, last)
+    _live([workload(name, traces) for name in names], players, runs, about, last)
 
 
 @main.command()
@@ -90,11 +99,11 @@ def _plan(sizes: suite.Sizes, about: dict[str, str], last: Last) -> None:
     print(f"recorded in {save(new_record(figures, about))}\n", flush=True)
 
 
-def _live(names: tuple[str, ...], players: tuple[str, ...], runs: int, about: dict[str, str], last: Last) -> None:
+def _live(chosen: list[Workload], players: tuple[str, ...], runs: int, about: dict[str, str], last: Last) -> None:
     ready = _ready([SCHEDULERS[name] for name in players])
     wrong: list[str] = []
-    for name in names:
-        result = rounds.play(WORKLOADS[name](), ready, runs, _say)
+    for each in chosen:
+        result = rounds.play(each, ready, runs, _say)
         print(f"\n{live_report.report(result, last)}\n", flush=True)
         ours = [problem.text for problem in result.problems if problem.scheduler == rounds.OURS]
         wrong += ours

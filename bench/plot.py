@@ -18,7 +18,7 @@ from bench.figures import BenchError, Figure, number
 from bench.live.measures import RATE
 from bench.live.rounds import OURS
 from bench.live.schedulers import SCHEDULERS
-from bench.live.workloads import WORKLOADS
+from bench.live.workloads import workload
 from bench.planning import growth
 from bench.planning.suite import FULL
 
@@ -54,7 +54,7 @@ PANELS = (
 
 def bars(panel: Panel, figures: Figures) -> dict[str, Figure]:
     """The recorded figures of a panel, by scheduler."""
-    title = WORKLOADS[panel.workload]().title
+    title = workload(panel.workload).title
     names = {scheduler: f"{title}, {scheduler}, {panel.measure}" for scheduler in SCHEDULERS}
     return {scheduler: figures[name] for scheduler, name in names.items() if name in figures}
 

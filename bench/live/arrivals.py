@@ -33,16 +33,16 @@ async def create_gangs(client: Client, gangs: Iterable[Dressed]) -> dict[str, fl
     return asked
 
 
-async def stream(client: Client, gangs: Iterable[Dressed], per_second: float) -> dict[str, float]:
-    """One gang after the other at a rate, late ones at once, without waiting for the one before.
+async def stream(client: Client, gangs: Iterable[tuple[float, Dressed]]) -> dict[str, float]:
+    """Each gang at its time, late ones at once, without waiting for the one before.
 
     A pod counts from the moment it is asked for: a server that is slow to take it is part of what its user waits for.
     """
     asked: dict[str, float] = {}
     began = time.monotonic()
     async with asyncio.TaskGroup() as group:
-        for number, gang in enumerate(gangs):
-            await asyncio.sleep(max(0.0, began + number / per_second - time.monotonic()))
+        for at, gang in gangs:
+            await asyncio.sleep(max(0.0, began + at - time.monotonic()))
             group.create_task(_come(client, gang, asked))
     return asked
 

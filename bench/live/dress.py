@@ -24,30 +24,32 @@ class Dressed:
     pods: tuple[Json, ...]
 
 
-Dresser = Callable[[Gang], Dressed]
+Dresser = Callable[[Gang, str], Dressed]  # the gang, and the namespace it is made in
 
 
-def singly(gang: Gang) -> Dressed:
+def singly(gang: Gang, _: str) -> Dressed:
     """For a scheduler that knows no gangs: pods."""
     return Dressed((), _pods(gang))
 
 
-def koordinator(gang: Gang) -> Dressed:
+def koordinator(gang: Gang, namespace: str) -> Dressed:
     """Annotations on the pods alone: no PodGroup, whose status somebody would have to write."""
     if not gang.together:
-        return singly(gang)
+        return singly(gang, namespace)
     prefix = "gang.scheduling.koordinator.sh"
     annotations = {f"{prefix}/name": gang.name, f"{prefix}/min-available": str(gang.size)}
+    if gang.group:
+        annotations[f"{prefix}/groups"] = json.dumps([f"{namespace}/{name}" for name in gang.group])
     if gang.gather:
         strategy = [{"layer": layer, "strategy": "PreferGather"} for layer in gang.gather]
         annotations[f"{prefix}/network-topology-spec"] = json.dumps({"gatherStrategy": strategy})
     return Dressed((), _pods(gang, annotations=annotations))
 
 
-def sigs(gang: Gang) -> Dressed:
-    """The PodGroup of scheduler-plugins, named by a label."""
+def sigs(gang: Gang, namespace: str) -> Dressed:
+    """The PodGroup of scheduler-plugins, named by a label. It knows no groups of gangs: each is by itself."""
     if not gang.together:
-        return singly(gang)
+        return singly(gang, namespace)
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
@@ -57,10 +59,10 @@ def sigs(gang: Gang) -> Dressed:
     return Dressed(((SIGS_PODGROUPS, group),), _pods(gang, labels={"scheduling.x-k8s.io/pod-group": gang.name}))
 
 
-def volcano(gang: Gang) -> Dressed:
+def volcano(gang: Gang, _: str) -> Dressed:
     """Volcano schedules nothing without a PodGroup: an app has one with a minimum of one, as its controller makes them.
 
-    Pods are no victims unless they say that they may be.
+    Pods are no victims unless they say that they may be. Groups of gangs it does not know either.
     """
     group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.figures import Figure, percentile
-from bench.live.network import placement_score
+from bench.live.network import GPU, placement_score
 from bench.live.run import Run
-from bench.live.workloads import Arrival, Workload
+from bench.live.workload import Arrival, Workload
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,20 @@ def _wait(percent: float) -> Callable[[Run], float]:
     return lambda run: percentile(gang_waits(run), percent) * 1000
 
 
+def _makespan(run: Run) -> float:
+    """From asking for the first pod until the last has ended; or is bound, if none ends."""
+    first = min(at for name, at in run.created.items() if name in run.workload.must_bind)
+    return max((run.ended or run.bound).values()) - first
+
+
+def _utilisation(run: Run) -> float:
+    """Of all GPUs over the makespan, the share that pods had; they have them from their bind to their end."""
+    asked = {name: int(gang.requests.get(GPU, 0)) for gang in run.workload.gangs for name in gang.member_names()}
+    used = sum(asked[name] * (end - run.bound[name]) for name, end in run.ended.items())
+    there = sum(int(node["status"]["allocatable"].get(GPU, 0)) for node in run.workload.nodes)
+    return 100 * used / (there * _makespan(run))
+
+
 def _per_pod(run: Run) -> float:
     return run.cpu_s * 1000 / len(run.bound)
 
@@ -91,11 +107,20 @@ SCORE = Measure(
     lambda run: placement_score(run.workload.fitting, run.ending.node_of, run.workload.nodes),
     more_is_better=True,
 )
+TRACE = (
+    Measure("makespan", "s", _makespan),
+    Measure("wait of a gang, mean", "s", lambda run: statistics.fmean(gang_waits(run))),
+    Measure("wait of a gang, 99 of 100", "s", lambda run: percentile(gang_waits(run), 99)),
+)
+UTILISATION = Measure("GPUs in use, mean", "%", _utilisation, more_is_better=True)
 _BY_ARRIVAL = {Arrival.BEFORE: BEFORE, Arrival.STREAM: STREAM, Arrival.AT_ONCE: AT_ONCE}
 
 
 def measures(workload: Workload) -> tuple[Measure, ...]:
     gathered = (SCORE,) if any(gang.gather for gang in workload.gangs) else ()
+    if workload.name.startswith("trace"):
+        ends = any(gang.lasts < math.inf for gang in workload.gangs)
+        return (*TRACE, *((UTILISATION,) if ends else ()), *gathered, *_COST)
     return (*_BY_ARRIVAL[workload.arrival], *gathered, *_COST)
 
 

@@ -42,19 +42,19 @@ def nodes(
             f"{PREFIX}/core": f"core-{spine // spines}",
         }
         shuffled = number * 7919 % total if total % 7919 else number
-        found.append(node(f"node-{shuffled:05d}", labels, {"cpu": "64", "memory": "256Gi", GPU: str(GPUS)}))
+        found.append(node(f"node-{shuffled:05d}", labels, {"cpu": "64", "memory": "512Gi", GPU: str(GPUS)}))
     return tuple(sorted(found, key=lambda made: made["metadata"]["name"]))
 
 
 def placement_score(gangs: Iterable[Gang], node_of: Mapping[str, str], cluster: Iterable[Json]) -> float:
-    """The mean, over bound gangs, of the fewest leaves that could hold it / the leaves that it was spread over.
+    """The mean, over gangs that gather, of the fewest leaves that could hold it / the leaves that it was spread over.
 
-    1 is as close together as an empty cluster allows. `node_of` says where each pod is.
+    1 is as close together as an empty cluster allows. `node_of` says where each pod is, or was.
     """
     leaf_of = {made["metadata"]["name"]: made["metadata"]["labels"][f"{PREFIX}/leaf"] for made in cluster}
     largest = max((list(leaf_of.values()).count(leaf) for leaf in set(leaf_of.values())), default=1)
     shares = []
-    for gang in gangs:
+    for gang in (gang for gang in gangs if gang.gather):
         used = {leaf_of[node_of[name]] for name in gang.member_names() if name in node_of}
         if used:
             per_leaf = largest * (GPUS // int(gang.requests[GPU]))

@@ -2,8 +2,8 @@
 
 It is neither the scheduler, whose word about itself would not count, nor the process that makes the pods, which is too
 busy to look at the clock. `python -m bench.live.observer URL CA NAMESPACE` writes `watching`, then for each pod that
-it sees bound a line `+ NAME SECONDS`, and for each bound one that goes `- NAME SECONDS`, of the monotonic clock that
-all processes of a machine share.
+it sees bound a line `+ NAME SECONDS NODE`, and for each bound one that goes `- NAME SECONDS NODE`. The seconds are of
+the monotonic clock that all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Observer:
         self._arguments = (url, str(ca_path), namespace)
         self.bound: dict[str, float] = {}  # pod -> when it was seen bound
         self.gone: dict[str, float] = {}  # pod -> when it was seen to be gone, having been bound
+        self.node_of: dict[str, str] = {}  # of every pod that was seen bound
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
@@ -57,7 +58,7 @@ class Observer:
 
     async def _read(self) -> None:
         async for line in self._lines:
-            sign, name, seconds = line.decode().split()
+            sign, name, seconds, self.node_of[name] = line.decode().split()
             (self.bound if sign == "+" else self.gone)[name] = float(seconds)
 
 
@@ -69,8 +70,13 @@ class _Named(msgspec.Struct, frozen=True):
     resourceVersion: str = ""  # noqa: N815 - as in the API
 
 
+class _Spec(msgspec.Struct, frozen=True):
+    nodeName: str = ""  # noqa: N815
+
+
 class _Object(msgspec.Struct, frozen=True):
     metadata: _Named = _Named()
+    spec: _Spec = _Spec()
 
 
 class _Event(msgspec.Struct, frozen=True):
@@ -92,9 +98,12 @@ async def main(url: str, ca_path: str, namespace: str) -> None:
             async for events in _watch(session, path, version):
                 version = events[-1].object.metadata.resourceVersion
                 now = time.monotonic()
-                seen = [f"{_SIGNS[e.type]} {e.object.metadata.name} {now:.6f}" for e in events if e.type in _SIGNS]
-                if seen:
+                if seen := [_line(event, now) for event in events if event.type in _SIGNS]:
                     print("\n".join(seen), flush=True)
+
+
+def _line(event: _Event, now: float) -> str:
+    return f"{_SIGNS[event.type]} {event.object.metadata.name} {now:.6f} {event.object.spec.nodeName}"
 
 
 def _session(url: str, ca_path: str) -> aiohttp.ClientSession:

@@ -14,7 +14,7 @@ from bench.figures import BenchError, Figure
 from bench.live.measures import figure, measures
 from bench.live.run import Run, run
 from bench.live.schedulers import Scheduler
-from bench.live.workloads import Workload
+from bench.live.workload import Workload
 from tests.controlplane.server import ControlPlane
 
 NAMESPACE = "default"

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 
 from bench.figures import BenchError
 from bench.live.arrivals import create, create_gangs, install, stream
+from bench.live.ends import Ends
 from bench.live.kubelets import Kubelets
 from bench.live.observer import Observer
 from bench.live.schedulers import Scheduler, Site
 from bench.live.usage import cpu_seconds, peak_mb, writes
-from bench.live.verdict import Ending, ending
-from bench.live.workloads import PROBE, Arrival, Workload
+from bench.live.verdict import Ending, Seen, ending
+from bench.live.workload import PROBE, Arrival, Workload
 from tests.controlplane.client import Client
 from tests.controlplane.process import Process
 from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
@@ -43,6 +44,7 @@ class Run:
     quiet: float  # the scheduler wrote nothing after this
     created: dict[str, float] = field(repr=False)  # pod -> when it was asked for
     bound: dict[str, float] = field(repr=False)  # pod that has to be bound -> when it was seen bound
+    ended: dict[str, float] = field(repr=False)  # pod whose work was done -> when it was taken away
     ending: Ending = field(repr=False)
     cpu_s: float
     peak_mb: float
@@ -60,20 +62,26 @@ async def run(control_plane: ControlPlane, namespace: str, workload: Workload, s
     async with Client(url, namespace=namespace, token=ADMIN_TOKEN, ca_path=ca_path) as client:
         created = await _prepare(client, workload, scheduler)
         writes_before, cpu_before = await writes(client), cpu_seconds(control_plane.pids)
-        async with Observer(url, ca_path, namespace) as observer, _kubelets(client, workload) as kubelets:
+        async with (
+            Observer(url, ca_path, namespace) as observer,
+            Ends(client, observer, workload.gangs) as ends,
+            _kubelets(client, workload) as kubelets,
+        ):
             started = time.monotonic()
             with _running(scheduler, control_plane, namespace) as process:
                 created |= await _later(client, workload, scheduler, observer, process)
                 await _bound(observer, process, workload.must_bind)
+                await ends.all_ended()
                 after = await _quiet(client)
-                after.writes["DELETE pods"] -= kubelets.deletions
+                after.writes["DELETE pods"] -= kubelets.deletions + len(ends.ended)
                 return Run(
                     workload=workload,
                     started=started,
                     quiet=after.since,
                     created=created,
                     bound={name: at for name, at in observer.bound.items() if name in workload.must_bind},
-                    ending=await ending(client, workload, scheduler.knows_gangs, observer.gone),
+                    ended=ends.ended,
+                    ending=await ending(client, workload, scheduler.knows_gangs, _seen(observer, ends)),
                     cpu_s=cpu_seconds([process.pid]),
                     peak_mb=peak_mb(process.pid),
                     control_plane_cpu_s=cpu_seconds(control_plane.pids) - cpu_before,
@@ -86,13 +94,13 @@ async def _prepare(client: Client, workload: Workload, scheduler: Scheduler) -> 
     await install(client, scheduler.definitions())
     await create(client, workload.objects)
     await create(client, (("nodes", node) for node in workload.nodes))
-    running = [scheduler.dress(gang) for gang in workload.running]
+    running = [scheduler.dress(gang, client.namespace) for gang in workload.running]
     await create_gangs(client, running)
     for pod in (pod for gang in running for pod in gang.pods):
         name = pod["metadata"]["name"]
         (await client.patch("pods", name, RUNNING, subresource="status", how="strategic")).ok()
     early = workload.gangs if workload.arrival is Arrival.BEFORE else (PROBE,)
-    return await create_gangs(client, map(scheduler.dress, early))
+    return await create_gangs(client, [scheduler.dress(gang, client.namespace) for gang in early])
 
 
 async def _later(
@@ -102,10 +110,18 @@ async def _later(
     if workload.arrival is Arrival.BEFORE:
         return {}
     await _bound(observer, process, frozenset(PROBE.member_names()))
-    dressed = [scheduler.dress(gang) for gang in workload.gangs]
+    dressed = [(gang.at, scheduler.dress(gang, client.namespace)) for gang in workload.gangs]
     if workload.arrival is Arrival.STREAM:
-        return await stream(client, dressed, workload.per_second)
-    return await create_gangs(client, dressed)
+        return await stream(client, dressed)
+    return await create_gangs(client, [gang for _, gang in dressed])
+
+
+def _seen(observer: Observer, ends: Ends) -> Seen:
+    """Who was evicted, and where those were whose work is done."""
+    return Seen(
+        evicted=len(observer.gone.keys() - ends.ended.keys()),
+        was_on={name: observer.node_of[name] for name in ends.ended},
+    )
 
 
 @contextlib.asynccontextmanager

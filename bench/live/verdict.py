@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bench.live.objects import Json
-from bench.live.workloads import PROBE, Workload
+from bench.live.workload import PROBE, Workload
 from tests.controlplane.client import Client
 
 _UNITS = {"m": 1, "Ki": 2**10 * 1000, "Mi": 2**20 * 1000, "Gi": 2**30 * 1000, "": 1000}
@@ -16,27 +15,35 @@ Amounts = dict[str, int]  # in thousandths
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What cannot be read from the API server afterwards."""
+
+    evicted: int = 0
+    was_on: dict[str, str] = field(default_factory=dict)  # pod whose work is done -> its node
+
+
+@dataclass(frozen=True)
 class Ending:
     """How the cluster was left."""
 
-    node_of: dict[str, str]  # pod -> node, of all pods that have one
+    node_of: dict[str, str]  # pod -> node, of all pods that have or had one
     evicted: int
     finished: bool  # every pod that fits has a node
     problems: list[str]
 
 
-async def ending(client: Client, workload: Workload, knows_gangs: bool, gone: Collection[str]) -> Ending:
-    """`gone`: pods that had a node and were seen to go."""
+async def ending(client: Client, workload: Workload, knows_gangs: bool, seen: Seen) -> Ending:
     nodes = (await client.list("nodes")).ok()["items"]
     pods = (await client.list("pods")).ok()["items"]
-    node_of = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")}
+    now = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")}
+    node_of = seen.was_on | now
     problems = [
         *overcommitted(nodes, pods),
         *missing(workload, node_of),
         *(partial(workload, node_of) if knows_gangs else ()),
-        *needless(workload, len(gone)),
+        *needless(workload, seen.evicted),
     ]
-    return Ending(node_of, len(gone), workload.must_bind <= node_of.keys(), problems)
+    return Ending(node_of, seen.evicted, workload.must_bind <= node_of.keys(), problems)
 
 
 def overcommitted(nodes: list[Json], pods: list[Json]) -> list[str]:

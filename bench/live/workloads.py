@@ -1,71 +1,17 @@
-"""What is scheduled: nodes, gangs, and when they come. A new workload is a function here and a line in WORKLOADS.
-
-A workload is data, and the same for every scheduler and every run.
-"""
+"""What is scheduled. A new workload is a function here and a line in the table below."""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from pathlib import Path
 
-from bench.live import network
+from bench.live import network, replay
 from bench.live.objects import Gang, Json, nodes, priority_class
+from bench.live.workload import Arrival, Workload
+from bench.traces import DIRECTORY
 
 PODS_PER_APP = 100
 LOW, HIGH = priority_class("low", 100), priority_class("high", 1000)
-
-
-class Arrival(enum.Enum):
-    """When the gangs come."""
-
-    BEFORE = "all there at the start"
-    AT_ONCE = "all at once, with the scheduler up"
-    STREAM = "one after the other, with the scheduler up"
-
-
-# Bound first where the gangs come later: when it has a node, the scheduler is up.
-PROBE = Gang("probe", 1, together=False, requests={"memory": "1Mi"})
-
-
-@dataclass(frozen=True)
-class Workload:
-    """`running` has nodes before the scheduler starts; `gangs` are what it has to schedule."""
-
-    name: str
-    nodes: tuple[Json, ...] = field(repr=False)
-    gangs: tuple[Gang, ...] = field(repr=False)
-    arrival: Arrival = Arrival.BEFORE
-    per_second: float = 0.0  # gangs, of a STREAM
-    running: tuple[Gang, ...] = field(default=(), repr=False)
-    never: frozenset[str] = frozenset()  # gangs that cannot fit
-    least_evictions: int = 0
-    objects: tuple[tuple[str, Json], ...] = field(default=(), repr=False)  # (resource, object) it needs
-    only_for_gangs: bool = False  # means nothing to a scheduler that knows none
-
-    @property
-    def pods(self) -> int:
-        return sum(gang.size for gang in self.gangs)
-
-    @property
-    def fitting(self) -> list[Gang]:
-        return [gang for gang in self.gangs if gang.name not in self.never]
-
-    @property
-    def must_bind(self) -> frozenset[str]:
-        """The names of the pods that fit."""
-        return frozenset(name for gang in self.fitting for name in gang.member_names())
-
-    @property
-    def has_ceiling(self) -> bool:
-        """Whether somebody who only deals the pods out does the same: all fit wherever they are put."""
-        return self.arrival is Arrival.BEFORE and not self.never and not self.objects
-
-    @property
-    def title(self) -> str:
-        """With everything that matters for comparing its figures."""
-        come = f"{self.per_second:g} gangs a second" if self.arrival is Arrival.STREAM else self.arrival.value
-        return f"{self.name}: {len(self.nodes):,} nodes, {self.pods:,} pods, {come}"
 
 
 def basic(node_count: int = 1_000, pods: int = 5_000) -> Workload:
@@ -83,8 +29,9 @@ def gangs(count: int, size: int, node_count: int = 1_000, name: str = "") -> Wor
 
 def streaming(count: int = 500, size: int = 20, node_count: int = 1_000, per_second: float = 5) -> Workload:
     """How long a gang waits when they come at a rate that two cores can keep up with, whoever schedules."""
-    made = gangs(count, size, node_count)
-    return Workload(f"{made.name}-streaming", made.nodes, made.gangs, Arrival.STREAM, per_second)
+    made = tuple(Gang(f"gang-{number:04d}", size, at=number / per_second) for number in range(count))
+    about = f"{per_second:g} gangs a second"
+    return Workload(f"gangs-{count}x{size}-streaming", nodes(node_count), made, Arrival.STREAM, about)
 
 
 def preempt(node_count: int = 500, size: int = 250) -> Workload:
@@ -115,22 +62,30 @@ def topology(count: int = 60, size: int = 32, cluster: tuple[Json, ...] | None =
     """Gangs that want to be near each other fill 96 % of a network of four layers."""
     requests = {"cpu": "8", "memory": "32Gi", network.GPU: "4"}
     made = tuple(Gang(f"gang-{n:04d}", size, requests=requests, gather=network.LAYERS) for n in range(count))
-    resource = "apis/scheduling.koordinator.sh/v1alpha1/clusternetworktopologies"
-    return Workload("topology", cluster or network.nodes(), made, objects=((resource, network.TOPOLOGY),))
+    return Workload(
+        "topology", cluster or network.nodes(), made, objects=(("clusternetworktopologies", network.TOPOLOGY),)
+    )
 
 
-_ALL: Iterable[tuple[str, Callable[[], Workload]]] = (
-    ("basic", basic),
-    ("gangs-500x20", lambda: gangs(500, 20)),
-    ("gangs-20x500", lambda: gangs(20, 500)),
-    ("gang-1x5000", lambda: gangs(1, 5_000)),
-    ("large", lambda: gangs(500, 20, 5_000, "large")),
-    ("streaming", streaming),
-    ("streaming-short", lambda: streaming(count=100)),
-    ("preempt", preempt),
-    ("never-fits", never_fits),
-    ("topology", topology),
-)
-WORKLOADS: dict[str, Callable[[], Workload]] = dict(_ALL)
+_MADE: dict[str, Callable[[], Workload]] = {
+    "basic": basic,
+    "gangs-500x20": lambda: gangs(500, 20),
+    "gangs-20x500": lambda: gangs(20, 500),
+    "gang-1x5000": lambda: gangs(1, 5_000),
+    "large": lambda: gangs(500, 20, 5_000, "large"),
+    "streaming": streaming,
+    "streaming-short": lambda: streaming(count=100),
+    "preempt": preempt,
+    "never-fits": never_fits,
+    "topology": topology,
+}
+_READ: dict[str, Callable[[Path], Workload]] = {"trace-philly": replay.philly, "trace-alibaba": replay.alibaba}
+
+NAMES = (*_MADE, *_READ)
 QUICK = ("basic", "gangs-500x20", "streaming-short")
-FULL = tuple(name for name in WORKLOADS if name != "streaming-short")
+FULL = tuple(name for name in NAMES if name != "streaming-short")
+
+
+def workload(name: str, traces: Path = DIRECTORY) -> Workload:
+    """The workload of this name; those that replay traces look for them in the directory."""
+    return _MADE[name]() if name in _MADE else _READ[name](traces)

@@ -11,7 +11,8 @@ from bench.live.report import report
 from bench.live.rounds import Result
 from bench.live.run import Run, run
 from bench.live.schedulers import SCHEDULERS, Scheduler
-from bench.live.workloads import Workload, basic, gangs, never_fits, preempt, streaming, topology
+from bench.live.workload import Workload
+from bench.live.workloads import basic, gangs, never_fits, preempt, streaming, topology
 from tests.controlplane.fixtures import Real
 
 pytestmark = pytest.mark.real

@@ -2,7 +2,7 @@
 
 from bench.live.objects import Gang, Json
 from bench.live.verdict import missing, needless, overcommitted, partial
-from bench.live.workloads import PROBE, Workload
+from bench.live.workload import PROBE, Workload
 
 PAIR = Workload("w", (), (Gang("a", 2), Gang("giant", 3)), never=frozenset(("giant",)))
 

@@ -1,5 +1,7 @@
 """Workloads and how they are said to each scheduler: the same gangs for all, and of the sizes that they claim."""
 
+from pathlib import Path
+
 import pytest
 
 from bench.live import dress, network
@@ -7,7 +9,7 @@ from bench.live.dress import SCHEDULER_NAME, Dresser
 from bench.live.objects import Gang
 from bench.live.rounds import takes_part
 from bench.live.schedulers import SCHEDULERS
-from bench.live.workloads import WORKLOADS, gangs, never_fits, preempt
+from bench.live.workloads import NAMES, gangs, never_fits, preempt, topology, workload
 
 DRESSERS = [dress.singly, dress.koordinator, dress.sigs, dress.volcano]
 
@@ -15,7 +17,7 @@ DRESSERS = [dress.singly, dress.koordinator, dress.sigs, dress.volcano]
 @pytest.mark.parametrize("dresser", DRESSERS)
 def test_every_scheduler_gets_the_same_pods_but_for_what_says_gang(dresser: Dresser):
     gang = Gang("train", 3, gather=network.LAYERS)
-    for pod, plain in zip(dresser(gang).pods, dress.singly(gang).pods, strict=True):
+    for pod, plain in zip(dresser(gang, "ns").pods, dress.singly(gang, "ns").pods, strict=True):
         assert pod["metadata"]["name"] == plain["metadata"]["name"]
         assert pod["spec"] == plain["spec"]
         assert pod["spec"]["schedulerName"] == SCHEDULER_NAME
@@ -23,44 +25,44 @@ def test_every_scheduler_gets_the_same_pods_but_for_what_says_gang(dresser: Dres
 
 @pytest.mark.parametrize("dresser", [dress.sigs, dress.volcano])
 def test_a_podgroup_asks_for_every_member(dresser: Dresser):
-    ((_, group),) = dresser(Gang("train", 3)).objects
+    ((_, group),) = dresser(Gang("train", 3), "ns").objects
     assert (group["metadata"]["name"], group["spec"]["minMember"]) == ("train", 3)
 
 
 @pytest.mark.parametrize("dresser", DRESSERS)
 def test_an_app_is_never_dressed_as_a_gang_that_must_be_whole(dresser: Dresser):
-    dressed = dresser(Gang("app", 3, together=False))
+    dressed = dresser(Gang("app", 3, together=False), "ns")
     assert all(group["spec"]["minMember"] == 1 for _, group in dressed.objects)
     assert not any("min-available" in key for pod in dressed.pods for key in pod["metadata"]["annotations"])
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_names_of_pods_are_unique(name: str):
-    workload = WORKLOADS[name]()
-    names = [member for gang in (*workload.gangs, *workload.running) for member in gang.member_names()]
+    made = workload(name, Path("/nowhere"))
+    names = [member for gang in (*made.gangs, *made.running) for member in gang.member_names()]
     assert len(set(names)) == len(names)
 
 
 def test_the_giant_asks_for_twice_the_cluster_and_the_others_fit():
-    workload = never_fits(node_count=10, count=4, size=5)
-    giant, *others = workload.gangs
+    made = never_fits(node_count=10, count=4, size=5)
+    giant, *others = made.gangs
     assert giant.size * int(giant.requests["cpu"]) == 2 * 4 * 10
     assert sum(gang.size * int(gang.requests["cpu"]) for gang in others) <= 4 * 10
-    assert workload.must_bind == {name for gang in others for name in gang.member_names()}
+    assert made.must_bind == {name for gang in others for name in gang.member_names()}
 
 
 def test_who_preempts_needs_a_whole_node_for_each_member_and_every_node_is_full():
-    workload = preempt(node_count=6, size=3)
-    assert sorted(gang.on[0] for gang in workload.running) == sorted(n["metadata"]["name"] for n in workload.nodes)
-    assert {gang.requests["cpu"] for gang in (*workload.running, *workload.gangs)} == {"4"}
-    assert workload.least_evictions == workload.gangs[0].size
+    made = preempt(node_count=6, size=3)
+    assert sorted(gang.on[0] for gang in made.running) == sorted(n["metadata"]["name"] for n in made.nodes)
+    assert {gang.requests["cpu"] for gang in (*made.running, *made.gangs)} == {"4"}
+    assert made.least_evictions == made.gangs[0].size
 
 
 def test_the_ceiling_is_measured_only_where_dealing_pods_out_is_the_same():
     bare, kube = SCHEDULERS["bare client"], SCHEDULERS["kube-scheduler"]
     assert takes_part(bare, gangs(2, 2, 4))
     assert not takes_part(bare, preempt(4, 2))
-    assert not takes_part(bare, WORKLOADS["topology"]())
+    assert not takes_part(bare, topology())
     assert takes_part(kube, preempt(4, 2))
     assert not takes_part(kube, never_fits(4, 2, 2))
 
@@ -78,6 +80,6 @@ def test_the_placement_score_is_one_for_a_gang_on_as_few_leaves_as_can_be():
     leaf_of = {node["metadata"]["name"]: node["metadata"]["labels"][f"{network.PREFIX}/leaf"] for node in made}
     near = [name for name, leaf in leaf_of.items() if leaf == "leaf-0"]
     far = [name for name, leaf in leaf_of.items() if leaf == "leaf-1"]
-    gang = Gang("g", 2, requests={network.GPU: "4"})
+    gang = Gang("g", 2, requests={network.GPU: "4"}, gather=network.LAYERS)
     assert network.placement_score([gang], dict(zip(gang.member_names(), near, strict=True)), made) == 1.0
     assert network.placement_score([gang], {"g-0000": near[0], "g-0001": far[0]}, made) == 0.5

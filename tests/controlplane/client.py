@@ -18,6 +18,7 @@ TIMEOUT_SECONDS = 20
 
 GROUPS = {
     "bindings": "api/v1",
+    "clusternetworktopologies": "apis/scheduling.koordinator.sh/v1alpha1",
     "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
     "events": "apis/events.k8s.io/v1",
     "leases": "apis/coordination.k8s.io/v1",
@@ -28,6 +29,7 @@ GROUPS = {
 }
 CLUSTER_SCOPED = frozenset(
     (
+        "clusternetworktopologies",
         "customresourcedefinitions",
         "namespaces",
         "nodes",

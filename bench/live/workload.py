@@ -1,0 +1,59 @@
+"""A workload: nodes, gangs, and when they come. It is data, and the same for every scheduler and every run."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from bench.live.objects import Gang, Json
+
+
+class Arrival(enum.Enum):
+    """When the gangs come."""
+
+    BEFORE = "all there at the start"
+    AT_ONCE = "all at once, with the scheduler up"
+    STREAM = "one after the other, with the scheduler up"  # each at its time
+
+
+# Bound first where the gangs come later: when it has a node, the scheduler is up.
+PROBE = Gang("probe", 1, together=False, requests={"memory": "1Mi"})
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`running` has nodes before the scheduler starts; `gangs` are what it has to schedule."""
+
+    name: str
+    nodes: tuple[Json, ...] = field(repr=False)
+    gangs: tuple[Gang, ...] = field(repr=False)
+    arrival: Arrival = Arrival.BEFORE
+    about: str = ""  # what else matters for comparing figures
+    running: tuple[Gang, ...] = field(default=(), repr=False)
+    never: frozenset[str] = frozenset()  # gangs that cannot fit
+    least_evictions: int = 0
+    objects: tuple[tuple[str, Json], ...] = field(default=(), repr=False)  # (resource, object) it needs
+    only_for_gangs: bool = False  # means nothing to a scheduler that knows none
+
+    @property
+    def pods(self) -> int:
+        return sum(gang.size for gang in self.gangs)
+
+    @property
+    def fitting(self) -> list[Gang]:
+        return [gang for gang in self.gangs if gang.name not in self.never]
+
+    @property
+    def must_bind(self) -> frozenset[str]:
+        """The names of the pods that fit."""
+        return frozenset(name for gang in self.fitting for name in gang.member_names())
+
+    @property
+    def has_ceiling(self) -> bool:
+        """Whether somebody who only deals the pods out does the same: all fit wherever they are put."""
+        return self.arrival is Arrival.BEFORE and not self.never and not self.objects
+
+    @property
+    def title(self) -> str:
+        """With everything that matters for comparing its figures."""
+        return f"{self.name}: {len(self.nodes):,} nodes, {self.pods:,} pods, {self.about or self.arrival.value}"
