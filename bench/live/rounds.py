@@ -78,8 +78,8 @@ def play_once(workload: Workload, scheduler: Scheduler) -> Run:
 def _in_short(workload: Workload, scheduler: Scheduler, seen: Run) -> str:
     if not seen.ending.finished:
         return "; ".join(seen.problems)
-    some = [figure(measure, workload, scheduler.name, [seen]) for measure in measures(workload)]
-    return ", ".join([*(f"{each.name.rpartition(', ')[2]} {each.written()}" for each in some), *seen.problems])
+    said = [f"{each.name}: {figure(each, workload, scheduler.name, [seen]).written()}" for each in measures(workload)]
+    return "; ".join([*said, *seen.problems])
 
 
 def _figures(
