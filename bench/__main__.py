@@ -21,8 +21,17 @@ from bench.planning import suite
 from bench.record import last_figures, new_record, save
 from bench.traces import DIRECTORY
 from tests.controlplane.golang import BuildError
+from tests.controlplane.process import StartError
 
 Last = dict[str, tuple[str, Figure]]
+
+_TRACES = click.option(
+    "--traces",
+    type=click.Path(path_type=Path),
+    default=DIRECTORY,
+    show_default=True,
+    help="Where the traces are; without them, jobs of the same shape are made up.",
+)
 
 
 @click.group()
@@ -51,17 +60,22 @@ def plan() -> None:
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="How often each run is made.")
 @click.option("--workload", "names", multiple=True, type=click.Choice(workloads.NAMES), default=workloads.FULL)
 @click.option("--scheduler", "players", multiple=True, type=click.Choice(list(SCHEDULERS)), default=list(SCHEDULERS))
-@click.option(
-    "--traces",
-    type=click.Path(path_type=Path),
-    default=DIRECTORY,
-    show_default=True,
-    help="Where the traces are; without them, jobs of the same shape are made up.",
-)
+@_TRACES
 def live(runs: int, names: tuple[str, ...], players: tuple[str, ...], traces: Path) -> None:
     """Schedulers side by side on a real control plane; each workload is reported and recorded when it is done."""
     about, last = _begin()
     _live([workload(name, traces) for name in names], players, runs, about, last)
+
+
+@main.command()
+@_TRACES
+def show(traces: Path) -> None:
+    """Print the tables again, from the newest record of each figure."""
+    recorded = {name: figure for name, (_, figure) in last_figures().items()}
+    for name in workloads.NAMES:
+        result = rounds.recorded(workload(name, traces), list(SCHEDULERS), recorded)
+        if result.all_figures():
+            print(f"{live_report.report(result, {})}\n")
 
 
 @main.command()
@@ -103,7 +117,10 @@ def _live(chosen: list[Workload], players: tuple[str, ...], runs: int, about: di
     ready = _ready([SCHEDULERS[name] for name in players])
     wrong: list[str] = []
     for each in chosen:
-        result = rounds.play(each, ready, runs, _say)
+        try:
+            result = rounds.play(each, ready, runs, _say)
+        except (BuildError, StartError) as error:
+            sys.exit(f"error: {error}")
         print(f"\n{live_report.report(result, last)}\n", flush=True)
         ours = [problem.text for problem in result.problems if problem.scheduler == rounds.OURS]
         wrong += ours

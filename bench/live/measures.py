@@ -124,7 +124,11 @@ def measures(workload: Workload) -> tuple[Measure, ...]:
     return (*_BY_ARRIVAL[workload.arrival], *gathered, *_COST)
 
 
+def figure_name(measure: Measure, workload: Workload, scheduler: str) -> str:
+    """With everything that matters for comparing it."""
+    return f"{workload.title}, {scheduler}, {measure.name}"
+
+
 def figure(measure: Measure, workload: Workload, scheduler: str, runs: list[Run]) -> Figure:
     """One sample for each run."""
-    name = f"{workload.title}, {scheduler}, {measure.name}"
-    return Figure(name, measure.unit, tuple(measure.of(run) for run in runs))
+    return Figure(figure_name(measure, workload, scheduler), measure.unit, tuple(measure.of(run) for run in runs))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.figures import BenchError, Figure
-from bench.live.measures import figure, measures
+from bench.live.measures import figure, figure_name, measures
 from bench.live.run import Run, run
 from bench.live.schedulers import Scheduler
 from bench.live.workload import Workload
@@ -60,14 +60,27 @@ def play(workload: Workload, schedulers: Sequence[Scheduler], rounds: int, say: 
             try:
                 seen = play_once(workload, scheduler)
             except BenchError as error:
-                problems.append(Problem(scheduler.name, f"{label}: {error}"))
-                say(problems[-1].text)
+                problems.append(Problem(scheduler.name, f"{label}: {str(error).splitlines()[0]}"))
+                say(f"{label}: {error}")
                 continue
             problems += [Problem(scheduler.name, f"{label}: {problem}") for problem in seen.problems]
             if seen.ending.finished:
                 runs[scheduler.name].append(seen)
             say(f"{label}: {_in_short(workload, scheduler, seen)}")
     return Result(workload, _figures(workload, players, runs), problems)
+
+
+def recorded(workload: Workload, schedulers: Sequence[str], figures: Mapping[str, Figure]) -> Result:
+    """What is in the records about a workload, as if it had just been played."""
+    named = {
+        measure.name: {scheduler: figure_name(measure, workload, scheduler) for scheduler in schedulers}
+        for measure in measures(workload)
+    }
+    found = {
+        measure: {scheduler: figures[name] for scheduler, name in names.items() if name in figures}
+        for measure, names in named.items()
+    }
+    return Result(workload, found, [])
 
 
 def play_once(workload: Workload, scheduler: Scheduler) -> Run:

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from bench.figures import Figure
 from bench.live import dress, network
 from bench.live.dress import SCHEDULER_NAME, Dresser
+from bench.live.measures import RATE, figure_name
 from bench.live.objects import Gang
-from bench.live.rounds import takes_part
+from bench.live.rounds import recorded, takes_part
 from bench.live.schedulers import SCHEDULERS
 from bench.live.workloads import NAMES, gangs, never_fits, preempt, topology, workload
 
@@ -65,6 +67,14 @@ def test_the_ceiling_is_measured_only_where_dealing_pods_out_is_the_same():
     assert not takes_part(bare, topology())
     assert takes_part(kube, preempt(4, 2))
     assert not takes_part(kube, never_fits(4, 2, 2))
+
+
+def test_records_are_found_again_by_workload_measure_and_scheduler():
+    made = gangs(2, 2, 4)
+    name = figure_name(RATE, made, "volcano")
+    found = recorded(made, ["koordpy", "volcano"], {name: Figure(name, "", (1.0,))})
+    assert found.figures[RATE.name] == {"volcano": Figure(name, "", (1.0,))}
+    assert len(found.all_figures()) == 1
 
 
 def test_a_network_has_the_sizes_it_says_and_names_that_do_not_give_the_tree_away():
