@@ -109,9 +109,9 @@ def draw_growth(figures: Figures, path: Path) -> None:
     for axes, (title, label, points) in zip(grid, curves, strict=True):
         axes.loglog([x for x, _ in points], [figure.value for _, figure in points], marker="o", color=COLOURS[OURS])
         for x, figure in points:
-            axes.annotate(
-                f"{number(figure.value)} ms", (x, figure.value), (0, 6), textcoords="offset points", fontsize=8
-            )
+            at = (-5, 5)  # points from the dot, off the line
+            said = f"{number(figure.value)} ms"
+            axes.annotate(said, (x, figure.value), at, textcoords="offset points", fontsize=8, ha="right")
         axes.set_title(f"planning: {title}", fontsize=10, loc="left")
         axes.set_xlabel(label, fontsize=8)
         axes.grid(which="major", color="#e5e5e5")

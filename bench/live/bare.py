@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 import ssl
 import sys
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from tests.controlplane.client import Client
 from tests.controlplane.server import ADMIN_TOKEN
 
 CONNECTIONS = 32
-ANSWER_SECONDS = 30
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
 
 
 async def main(url: str, ca_path: Path, namespace: str) -> None:
@@ -34,10 +35,12 @@ async def main(url: str, ca_path: Path, namespace: str) -> None:
         [_request(namespace, pod["metadata"]["name"], node) for pod, node in zip(pods, names, strict=False)]
     )
     trusted = ssl.create_default_context(cafile=str(ca_path))
-    async with asyncio.TaskGroup() as group:
-        for _ in range(CONNECTIONS):
-            group.create_task(_send(requests, urlsplit(url).port or 443, trusted))
-    await asyncio.Event().wait()
+    loop = asyncio.get_running_loop()
+    failed: asyncio.Future[None] = loop.create_future()
+    for _ in range(CONNECTIONS):
+        port = urlsplit(url).port or 443
+        await loop.create_connection(lambda: Connection(requests, failed), "127.0.0.1", port, ssl=trusted)
+    await failed
 
 
 def _request(namespace: str, pod: str, node: str) -> bytes:
@@ -53,26 +56,55 @@ def _request(namespace: str, pod: str, node: str) -> bytes:
     return "\r\n".join((*head, "", body)).encode()
 
 
-async def _send(requests: Iterator[bytes], port: int, trusted: ssl.SSLContext) -> None:
+class Connection(asyncio.Protocol):
     """One connection, one request at a time, until there are no more."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
-    try:
-        for request in requests:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                writer.write(request)
-                head = await reader.readuntil(b"\r\n\r\n")
-                await reader.readexactly(_length(head))
-            if not head.startswith(b"HTTP/1.1 201"):
-                raise RuntimeError(f"the API server did not take a binding: {head.decode()}")
-    finally:
-        writer.close()
+
+    def __init__(self, requests: Iterator[bytes], failed: asyncio.Future[None]) -> None:
+        self._requests = requests
+        self._failed = failed
+        self._answer = b""
+        self._done = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._send()
+
+    def data_received(self, data: bytes) -> None:
+        self._answer += data
+        head, blank, body = self._answer.partition(b"\r\n\r\n")
+        if not blank or len(body) < _length(head):
+            return
+        if not head.startswith(b"HTTP/1.1 201"):
+            self._fail(f"the API server did not take a binding: {self._answer.decode()}")
+            return
+        self._answer = b""
+        self._send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._done:
+            self._fail(f"the API server hung up: {exc}")
+
+    def _send(self) -> None:
+        request = next(self._requests, None)
+        if request is not None:
+            self._transport.write(request)
+            return
+        self._done = True
+        self._transport.close()
+
+    def _fail(self, why: str) -> None:
+        self._done = True
+        self._transport.close()
+        if not self._failed.done():
+            self._failed.set_exception(RuntimeError(why))
 
 
 def _length(head: bytes) -> int:
-    for line in head.lower().split(b"\r\n"):
-        if line.startswith(b"content-length:"):
-            return int(line.partition(b":")[2])
-    raise RuntimeError(f"the API server does not say how long its answer is: {head.decode()}")
+    found = _LENGTH.search(head + b"\r\n")
+    if found is None:
+        raise RuntimeError(f"the API server does not say how long its answer is: {head.decode()}")
+    return int(found[1])
 
 
 if __name__ == "__main__":

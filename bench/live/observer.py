@@ -34,6 +34,7 @@ class Observer:
         self.bound: dict[str, float] = {}  # pod -> when it was seen bound
         self.gone: dict[str, float] = {}  # pod -> when it was seen to be gone, having been bound
         self.node_of: dict[str, str] = {}  # of every pod that was seen bound
+        self.events: list[tuple[str, str]] = []  # ("+" or "-", pod), in the order in which the API server wrote them
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
@@ -60,6 +61,7 @@ class Observer:
         async for line in self._lines:
             sign, name, seconds, self.node_of[name] = line.decode().split()
             (self.bound if sign == "+" else self.gone)[name] = float(seconds)
+            self.events.append((sign, name))
 
 
 # --- in its own process ---

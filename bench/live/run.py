@@ -117,10 +117,11 @@ async def _later(
 
 
 def _seen(observer: Observer, ends: Ends) -> Seen:
-    """Who was evicted, and where those were whose work is done."""
     return Seen(
         evicted=len(observer.gone.keys() - ends.ended.keys()),
-        was_on={name: observer.node_of[name] for name in ends.ended},
+        done=frozenset(ends.ended),
+        node_of=observer.node_of,
+        events=observer.events,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bench.live.objects import Json
 from bench.live.workload import PROBE, Workload
@@ -18,8 +18,10 @@ Amounts = dict[str, int]  # in thousandths
 class Seen:
     """What cannot be read from the API server afterwards."""
 
-    evicted: int = 0
-    was_on: dict[str, str] = field(default_factory=dict)  # pod whose work is done -> its node
+    evicted: int
+    done: frozenset[str]  # pods that have ended
+    node_of: dict[str, str]  # of every pod that was bound
+    events: list[tuple[str, str]]  # ("+" or "-", pod): bound, gone, in that order
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,10 @@ async def ending(client: Client, workload: Workload, knows_gangs: bool, seen: Se
     nodes = (await client.list("nodes")).ok()["items"]
     pods = (await client.list("pods")).ok()["items"]
     now = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")}
-    node_of = seen.was_on | now
+    node_of = {name: seen.node_of[name] for name in seen.done} | now
     problems = [
         *overcommitted(nodes, pods),
+        *overcommitted_once(workload, seen.events, seen.node_of),
         *missing(workload, node_of),
         *(partial(workload, node_of) if knows_gangs else ()),
         *needless(workload, seen.evicted),
@@ -58,6 +61,22 @@ def overcommitted(nodes: list[Json], pods: list[Json]) -> list[str]:
         too_many = {r: amount - capacity[name].get(r, 0) for r, amount in taken[name].items()}
         found += [f"{name} is overcommitted: {n} thousandths of {r} too many" for r, n in too_many.items() if n > 0]
     return found
+
+
+def overcommitted_once(workload: Workload, events: list[tuple[str, str]], node_of: dict[str, str]) -> list[str]:
+    """The first node that at any moment held more than it has; pods that were left to end held it until they went."""
+    gangs = (PROBE, *workload.running, *workload.gangs)
+    asks = {name: _amounts(gang.requests) | {"pods": 1000} for gang in gangs for name in gang.member_names()}
+    free = {node["metadata"]["name"]: Counter(_amounts(node["status"]["allocatable"])) for node in workload.nodes}
+    for gang in workload.running:
+        for name, node in zip(gang.member_names(), gang.on, strict=True):
+            free[node].subtract(asks[name])
+    for sign, name in events:
+        left = free.setdefault(node_of[name], Counter())
+        (left.subtract if sign == "+" else left.update)(asks[name])
+        if sign == "+" and min(left.values()) < 0:
+            return [f"{node_of[name]} held more than it has when {name} was bound to it"]
+    return []
 
 
 def missing(workload: Workload, node_of: dict[str, str]) -> list[str]:

@@ -1,7 +1,7 @@
 """The check at the end of a live run: no scheduler is believed that overcommits, splits gangs or evicts too many."""
 
 from bench.live.objects import Gang, Json
-from bench.live.verdict import missing, needless, overcommitted, partial
+from bench.live.verdict import missing, needless, overcommitted, overcommitted_once, partial
 from bench.live.workload import PROBE, Workload
 
 PAIR = Workload("w", (), (Gang("a", 2), Gang("giant", 3)), never=frozenset(("giant",)))
@@ -33,6 +33,16 @@ def test_more_pods_than_a_node_takes_are_too_many():
 
 def test_a_node_that_does_not_exist_holds_nothing():
     assert overcommitted([_node("n1")], [_pod("a", node="n2")]) == ["n2 does not exist, and pods are bound to it"]
+
+
+def test_a_node_that_held_too_much_for_a_moment_is_named():
+    running = Gang("old", 1, requests={"cpu": "1"}, on=("n1",))
+    workload = Workload("w", (_node("n1"),), (Gang("new", 1, requests={"cpu": "1"}),), running=(running,))
+    nodes = {"old-0000": "n1", "new-0000": "n1"}
+    assert overcommitted_once(workload, [("-", "old-0000"), ("+", "new-0000")], nodes) == []
+    assert overcommitted_once(workload, [("+", "new-0000"), ("-", "old-0000")], nodes) == [
+        "n1 held more than it has when new-0000 was bound to it"
+    ]
 
 
 def test_every_pod_that_fits_must_have_a_node():
