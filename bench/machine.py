@@ -27,7 +27,7 @@ def description() -> dict[str, str]:
                 *(f"{package} {version(package)}" for package in PACKAGES),
                 f"Kubernetes {KUBERNETES}",
                 f"etcd {ETCD}",
-                *(f"{peer.name} {peer.version}" for peer in PROGRAMS.values()),
+                *(peer.label for peer in PROGRAMS.values()),
             ]
         ),
     }

@@ -54,7 +54,7 @@ def cache_directory() -> Path:
 
 def _build(program: Program, go: str, directory: Path) -> None:
     started = time.monotonic()
-    label = f"{program.name} {program.version}"
+    label = program.label
     print(f"building {label}, the first time this takes {program.first_build} ...", flush=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=f".{program.name}-") as temporary:
         source, made = Path(temporary) / "source", Path(temporary) / "made"
@@ -74,6 +74,16 @@ def _copy_source(program: Program, go: str, source: Path, label: str) -> None:
     shutil.copytree(found["Dir"], source, copy_function=shutil.copyfile)
     for directory, _, _ in os.walk(source):
         Path(directory).chmod(0o755)
+    _replace_libraries(program, go, source, label)
+
+
+def _replace_libraries(program: Program, go: str, source: Path, label: str) -> None:
+    named, taken = program.libraries
+    replaced = json.loads(run_go(go, ["mod", "edit", "-json"], cwd=source, label=label)).get("Replace") or ()
+    for entry in (each["New"] for each in replaced):
+        if named and entry.get("Version") == named and entry["Path"].startswith("k8s.io/"):
+            change = f"-replace={entry['Path']}={entry['Path']}@{taken}"
+            run_go(go, ["mod", "edit", change], cwd=source, label=label)
 
 
 def main(arguments: list[str]) -> None:
