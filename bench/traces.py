@@ -49,6 +49,10 @@ class TraceJob(NamedTuple):
     def gpus(self) -> int:
         return sum(role.pods * role.gpus for role in self.roles)
 
+    @property
+    def cpu_m(self) -> int:
+        return sum(role.pods * role.cpu_m for role in self.roles)
+
 
 class Trace(NamedTuple):
     """`source` is for the report: a file, or that the jobs are made up."""
@@ -105,7 +109,8 @@ def _application(name: str, rows: list[dict[str, str]]) -> TraceJob:
     for row in rows:
         memory_mib = round(float(row["memory_request"]) * _MIB_PER_GIB)
         sizes[row["role"], int(row["gpu_request"]), int(row["cpu_request"]) * 1000, memory_mib] += 1
-    roles = tuple(Role(role.lower(), n, gpus, cpu_m, mib) for (role, gpus, cpu_m, mib), n in sorted(sizes.items()))
+    named = enumerate(sorted(sizes.items()), start=1)
+    roles = tuple(Role(f"{role.lower()}-{i}", n, gpus, cpu_m, mib) for i, ((role, gpus, cpu_m, mib), n) in named)
     started = min(float(row["creation_time"] or 0) for row in rows)
     ended = max(float(row["deletion_time"] or math.inf) for row in rows)
     return TraceJob(name.replace("_", "-"), started, ended - started, roles)
@@ -141,7 +146,7 @@ def _made_up_serving(random: Random) -> tuple[TraceJob, ...]:
     for number in range(_APPLICATIONS):
         accelerated, plain = (math.ceil(random.lognormvariate(2.5, 1.2)) for _ in range(2))
         memory_mib = random.choice((16, 32, 40)) * _MIB_PER_GIB
-        hn = Role("hn", accelerated, 1, 8_000, memory_mib)
-        cn = Role("cn", plain, 0, 64_000, 320 * _MIB_PER_GIB)
+        hn = Role("hn-2", accelerated, 1, 8_000, memory_mib)
+        cn = Role("cn-1", plain, 0, 64_000, 320 * _MIB_PER_GIB)
         jobs.append(TraceJob(f"app-{number}", number * 600.0, math.inf, (cn, hn)))
     return tuple(jobs)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.figures import Figure
-from bench.planning import growth, latency, memory, wakeups
+from bench.planning import growth, latency, memory, placement, wakeups
+from bench.traces import DIRECTORY
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Sizes:
     growth_sizes: tuple[int, ...] = (1, 10, 100, 1_000, 10_000)
     growth_cluster: int = 10_000
     growth_attempts: int = 5
+    network_nodes: int = 1_000
+    gangs: int = 300  # of each trace
 
 
 FULL = Sizes()
@@ -35,7 +39,7 @@ QUICK = Sizes(
 )
 
 
-def run(sizes: Sizes, say: Callable[[str], None]) -> list[Figure]:
+def run(sizes: Sizes, say: Callable[[str], None], traces: Path = DIRECTORY) -> list[Figure]:
     figures: list[Figure] = []
     for nodes in sizes.plain_nodes:
         say(f"planning on {nodes:,} nodes ...")
@@ -50,4 +54,5 @@ def run(sizes: Sizes, say: Callable[[str], None]) -> list[Figure]:
     figures += growth.by_nodes(sizes.growth_nodes, sizes.growth_gang, sizes.growth_attempts)
     say(f"planning gangs of {sizes.growth_sizes[0]:,} to {sizes.growth_sizes[-1]:,} pods ...")
     figures += growth.by_size(sizes.growth_sizes, sizes.growth_cluster, sizes.growth_attempts)
+    figures += placement.figures(traces, sizes.network_nodes, sizes.gangs, say)
     return figures

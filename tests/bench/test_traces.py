@@ -26,8 +26,8 @@ def test_an_application_is_a_group_with_a_gang_for_each_size_of_pods(tmp_path: P
     (tmp_path / "alibaba_dlrm_2025.csv").write_text(DLRM)
     (job,) = traces.serving(tmp_path).jobs
     assert [(role.name, role.pods, role.gpus, role.cpu_m) for role in job.roles] == [
-        ("cn", 1, 0, 48_000),
-        ("hn", 2, 1, 12_000),
+        ("cn-1", 1, 0, 48_000),
+        ("hn-2", 2, 1, 12_000),
     ]
     assert (job.submitted_s, job.duration_s) == (0.0, 900.0)
 
