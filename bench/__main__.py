@@ -50,10 +50,11 @@ def quick() -> None:
 
 
 @main.command()
-def plan() -> None:
+@_TRACES
+def plan(traces: Path) -> None:
     """Planning in memory, without an API server."""
     about, last = _begin()
-    _plan(suite.FULL, about, last)
+    _plan(suite.FULL, about, last, traces)
 
 
 @main.command()
@@ -104,9 +105,9 @@ def _begin() -> tuple[dict[str, str], Last]:
     return about, last_figures()
 
 
-def _plan(sizes: suite.Sizes, about: dict[str, str], last: Last) -> None:
+def _plan(sizes: suite.Sizes, about: dict[str, str], last: Last, traces: Path = DIRECTORY) -> None:
     try:
-        figures = suite.run(sizes, _say)
+        figures = suite.run(sizes, _say, traces)
     except BenchError as error:
         sys.exit(f"error: {error}")
     print(f"\n{planning_report.report(figures, last)}\n")
