@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from koordpy.demo.seen import MOMENT_S, Seen, SeenPod, State
+from koordpy.demo.tree import placed
 from koordpy.demo.words import asks, count, names, phase_of, reason_in
 
 
@@ -20,6 +21,8 @@ def gang_story(seen: Seen, members: list[SeenPod]) -> str:
     parts.append(_evictions(seen, members))
     gang = seen.gangs.get(members[0].gang)
     if gang is not None:
+        where = placed(gang)
+        parts.append(f"It was {where}." if where else "")
         parts.append(f"Its PodGroup is {phase_of(gang)}.")
     return " ".join(part for part in parts if part)
 

@@ -8,6 +8,7 @@ from typing import IO, Self
 from koordpy.demo.gangs import why_now
 from koordpy.demo.seen import Seen, SeenPod, State
 from koordpy.demo.summary import summary, tally
+from koordpy.demo.tree import tree
 from koordpy.demo.view import Place
 from koordpy.demo.words import count, names, phase_of
 
@@ -53,6 +54,8 @@ class Lines:
         self._print("\nWhat happened, and why")
         for workload, text in summary(seen):
             self._print(_paragraph(f"  {workload:<6} ", text))
+        for number, line in enumerate(tree(seen)):
+            self._print(f"  {'' if number else 'net':<6} {line.plain}")
         self._print(_paragraph("  events ", f"{tally(seen)}, as `kubectl get events` shows them."))
         if stays:
             self._print("\nThe cluster stays up until Ctrl-C. In another terminal:")

@@ -18,6 +18,7 @@ from rich.text import Text
 from koordpy.demo.lines import Lines
 from koordpy.demo.seen import Seen, SeenPod, State
 from koordpy.demo.summary import summary
+from koordpy.demo.tree import tree
 from koordpy.demo.view import Place
 from koordpy.demo.words import asks, cores, names, phase_of
 from koordpy.demo.workload import GPU
@@ -79,6 +80,8 @@ class Screen:
             (5, _titled("gangs: all of a gang starts together, or none; and what its PodGroup says", _gangs(seen))),
             (8, _titled("waiting, in the scheduler's words", _waiting(seen))),
         ]
+        if network := tree(seen):
+            sections.insert(4, (5, _titled("network: nodes below their leaves and spines", Group(*network))))
         if self._over is not None:
             sections.append((6, _titled("what happened, and why", _summary(seen))))
             sections.append((7, _titled("go on by hand, in another terminal", _commands(self._over[1]))))

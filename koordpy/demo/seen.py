@@ -88,6 +88,7 @@ class Seen:
         self.pods: dict[str, SeenPod] = {}  # by UID
         self.gangs: dict[str, PodGroup] = {}  # by namespace/name
         self.nodes: dict[str, Amounts] = {}  # what each can hold
+        self.labels: dict[str, dict[str, str]] = {}  # of the nodes
         self.events: deque[tuple[float, Event]] = deque(maxlen=500)
         self.event_counts: dict[str, int] = {}
         self.changes: list[SeenPod] = []
@@ -201,9 +202,11 @@ class NodeSink:
     def upsert(self, node: Node) -> None:
         holds = node.status.allocatable.items()
         self._seen.nodes[node.metadata.name] = {name: amount(name, text, "allocatable") for name, text in holds}
+        self._seen.labels[node.metadata.name] = node.metadata.labels
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - nodes are known by name
         self._seen.nodes.pop(key, None)
+        self._seen.labels.pop(key, None)
 
 
 class EventSink:

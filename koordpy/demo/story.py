@@ -23,6 +23,7 @@ from koordpy.api.pod import Pod
 from koordpy.api.podgroup import GROUPS, SIGS_GROUP, VERSION, PodGroup
 from koordpy.crds import definitions
 from koordpy.demo.child import SchedulerEnded, last_lines, report_death, scheduler
+from koordpy.demo.network import TOPOLOGIES, topology
 from koordpy.demo.seen import Event, EventSink, NodeSink, PodGroupSink, PodSink, Seen, SeenPod, State
 from koordpy.demo.view import Place, View
 from koordpy.demo.words import names
@@ -55,6 +56,7 @@ async def run(view: View, *, stays: bool) -> None:
             for definition in definitions():
                 await server.create(_DEFINITIONS, definition)
             await server.create(_PRIORITY_CLASSES, priority_class())
+            await server.create(TOPOLOGIES, topology())
             place.kubeconfig.write_text(server.kubeconfig(), encoding="utf-8")
             place.bigger_node.write_text(yaml.safe_dump(bigger_node(), sort_keys=False), encoding="utf-8")
             credentials = await load_credentials(str(place.kubeconfig))

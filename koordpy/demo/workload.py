@@ -2,7 +2,8 @@
 
 The amounts are chosen so that the interesting things happen: CPU for 20 of the 23 `batch` pods, which are single pods
 and start one by one; of 16 GPUs, `tune` leaves 4 free where the gang `train` needs 8 at once; the gang `huge` needs 24;
-and `mpi` has room at any time, but not all of its members. In the end `scan` and `probe` fill the GPUs, and `deploy`,
+and `mpi` has room at any time, but not all of its members. `ring` has to be below one spine of the network
+(`network.py`), and fills one. In the end `scan` and `probe` fill the GPUs, and `deploy`,
 of high priority, needs half of them: two of `scan` are one job, eight of `probe` would be eight, so `scan` has to go.
 No pod is told where to go.
 """
@@ -14,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from koordpy.api.gangs import membership_of
-from koordpy.api.keys import POD_GROUP
+from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC, POD_GROUP
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.podgroup import SIGS_GROUP, VERSION
+from koordpy.demo.network import places
 from koordpy.embedded.kubelet import RUN_SECONDS
 from koordpy.embedded.nodes import simulated_node
 
@@ -38,6 +40,7 @@ class Workload:
     memory: str
     gpus: int = 0
     is_gang: bool = False
+    gathered: str = ""  # the layer of the network of which one domain must hold it
     is_urgent: bool = False  # has a higher priority than all others
     run_s: float | None = None  # of the shortest-lived pod; None: they run for ever
     step_s: float = 0.0  # pods end one after another, as jobs do, and not all at the same moment
@@ -59,7 +62,11 @@ class Workload:
     def pod_group(self) -> Obj:
         api_version = f"{SIGS_GROUP}/{VERSION}"
         spec = {"minMember": self.count}
-        return {"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": self.name}, "spec": spec}
+        metadata: Obj = {"name": self.name}
+        if self.gathered:
+            strategy = f'{{"gatherStrategy":[{{"layer":"{self.gathered}","strategy":"MustGather"}}]}}'
+            metadata["annotations"] = {NETWORK_TOPOLOGY_SPEC: strategy}
+        return {"apiVersion": api_version, "kind": "PodGroup", "metadata": metadata, "spec": spec}
 
     def pods(self, numbers: Iterable[int]) -> list[Obj]:
         return [self._pod(number) for number in numbers]
@@ -100,6 +107,7 @@ BATCH = Workload("batch", count=23, cpu="7", memory="8Gi", run_s=3.75, step_s=0.
 HUGE = Workload("huge", count=6, cpu="4", memory="16Gi", gpus=4, is_gang=True)
 TUNE = Workload("tune", count=12, cpu="1", memory="4Gi", gpus=1, run_s=4.0, step_s=0.5, steps=4)
 TRAIN = Workload("train", count=8, cpu="1", memory="4Gi", gpus=1, is_gang=True, run_s=3.0)
+RING = Workload("ring", count=6, cpu="5", memory="8Gi", is_gang=True, gathered="SpineLayer", run_s=4.0)
 MPI = Workload("mpi", count=4, cpu="500m", memory="1Gi", is_gang=True, run_s=3.5)
 SCAN = Workload("scan", count=2, cpu="1", memory="4Gi", gpus=4, is_gang=True, run_s=30.0)
 PROBE = Workload("probe", count=8, cpu="1", memory="4Gi", gpus=1, run_s=4.0)
@@ -107,7 +115,8 @@ DEPLOY = Workload("deploy", count=2, cpu="1", memory="4Gi", gpus=4, is_gang=True
 
 
 def _all(at_s: float, workload: Workload, once: tuple[str, str] | None = None) -> Cue:
-    gang = f"a gang{' of high priority' * workload.is_urgent}, all together or none: " if workload.is_gang else ""
+    where = " and below one spine" if workload.gathered else " or none"
+    gang = f"a gang{' of high priority' * workload.is_urgent}, all together{where}: " if workload.is_gang else ""
     return Cue(at_s, f"submitting {gang}{workload.summary}", workload, range(1, workload.count + 1), once)
 
 
@@ -119,6 +128,7 @@ CUES = (
     _all(3.2, TRAIN),
     Cue(3.6, "submitting a gang, but only 3 of its 4 members: mpi-1…3, each 500m cpu, 1Gi", MPI, range(1, 4)),
     Cue(5.6, "submitting mpi-4, the last of its gang", MPI, range(4, 5)),
+    _all(5.6, RING, once=("batch", "finished")),
     _all(5.6, SCAN, once=("train", "finished")),
     _all(5.6, PROBE, once=("scan", "bound")),
     _all(5.6, DEPLOY, once=("probe", "running")),
@@ -138,8 +148,11 @@ def workload_of(meta: ObjectMeta) -> str:
 
 
 def demo_nodes() -> list[Obj]:
-    """Twenty small nodes, and four larger ones with four GPUs each, for pods that need them."""
-    small = [simulated_node(f"cpu-{number:02}", cpu="8", memory="32Gi") for number in range(1, 21)]
+    """Twenty small nodes in a network, and four larger ones with four GPUs each, for pods that need them."""
+    small = [
+        simulated_node(f"cpu-{number:02}", cpu="8", memory="32Gi", labels=place)
+        for number, place in enumerate(places(), start=1)
+    ]
     return small + [_gpu_node(f"gpu-{number}", cpu="16", memory="64Gi", gpus=4) for number in range(1, 5)]
 
 

@@ -85,6 +85,17 @@ def test_a_gang_of_high_priority_makes_one_job_leave_and_nobody_else(told):
     assert "Its PodGroup is Finished: 2 of 2 succeeded." in text
 
 
+def test_a_gang_that_must_be_below_one_spine_gets_the_one_that_it_fills_and_is_shown_in_the_tree(told):
+    assert "It was gathered in SpineLayer spine-2, score 1." in in_one_line(told)
+    lines = [" ".join(line.split()) for line in told.stdout.splitlines()]
+    at = lines.index("net cluster")
+    assert lines[at + 1 : at + 4] == [
+        "├─ spine-1 leaf-1 □□□□□ leaf-2 □□□□",
+        "├─ spine-2 leaf-3 ■■■ leaf-4 ■■■ ring is gathered in SpineLayer spine-2, score 1",
+        "└─ spine-3 leaf-5 □□□ leaf-6 □□",
+    ]
+
+
 def wait_for(process, word: str) -> None:
     for line in process.stdout:
         if word in line:
