@@ -53,11 +53,16 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     index: int | None = None  # its rank among the members of its gang, if it says one
     preempts: bool = True
     started: float = 0.0  # when its node began with it
-    preempted_for: str = ""  # the job that it has to leave for, if it is a victim on its way out
+    told_for: str = ""  # the job that it was told to leave for, if it is a victim
 
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def preempted_for(self) -> str:
+        """The job that it leaves for, if it is a victim on its way out."""
+        return self.told_for if self.terminating else ""
 
     @property
     def schedulable(self) -> bool:
@@ -124,6 +129,6 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         index=_index(meta.annotations) if membership is not None else None,
         preempts=spec.preemption_policy != "Never",
         started=seconds_of_instant(pod.status.start_time) if pod.status.start_time else 0.0,
-        preempted_for=preemptor_of(pod) if meta.deletion_timestamp is not None else "",
+        told_for=preemptor_of(pod),
         timed_out=membership is not None and meta.annotations.get(GANG_TIMEOUT) == "true",
     )

@@ -6,6 +6,9 @@ after another (`gathered_room.py`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.trial import Trial
@@ -37,16 +40,31 @@ def make_room(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ())
     leaving = [pod for pod in cluster.leaving.values() if pod.priority < job.lowest_priority]
     if not leaving:
         return _search(job, cluster, profiles, rules)
+    behind = {pod.uid: pod for pod in _left_behind(job, cluster)}
     with Trial(cluster.occupancy) as trial:
         take_off(leaving, cluster, trial)
+        mark = trial.mark()
+        take_off(behind.values(), cluster, trial)
         answer = plan_job(job, cluster, profiles, rules)
+        trial.undo(mark)
         if is_whole(answer):
             is_promised = all(cluster.pods[each.uid].nominated_node == each.node for each in answer.placements)
-            return WAITS if is_promised else Preemption((), answer.placements, Cost())
+            return (
+                WAITS if is_promised and not behind else Preemption(tuple(behind.values()), answer.placements, Cost())
+            )
         found = _search(job, cluster, profiles, rules)
-    if isinstance(found, Preemption) and _waits_for_victims(job, cluster, profiles):
+    if isinstance(found, str):
+        return found
+    if not behind and _waits_for_victims(job, cluster, profiles):
         return WAITS
-    return found
+    return replace(found, victims=tuple((behind | {pod.uid: pod for pod in found.victims}).values()))
+
+
+def _left_behind(job: Job, cluster: Cluster) -> Iterator[PodRecord]:
+    """Of gangs that go as a whole and are leaving for this job: whoever led before us did not get to these."""
+    gangs = {cluster.gangs.get(pod.gang) for pod in cluster.leaving.values() if pod.preempted_for == job.name}
+    members = (pod for gang in gangs if gang is not None and gang.goes_whole for pod in gang.bound.values())
+    return (pod for pod in members if pod.told_for == job.name and cluster.may_be_evicted(pod))
 
 
 def _search(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preemption | str:

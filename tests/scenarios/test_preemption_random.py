@@ -11,9 +11,11 @@ import pytest
 
 from tests.plan.constraints import HOSTNAME
 from tests.scenarios.objects import members, node_of
-from tests.scenarios.world import World
+from tests.scenarios.world import World, embedded_world
 
 SEEDS = 24
+CRASHES = (1, 20, 24, 35, 44, 56)  # where several leave, and sometimes a gang that goes as a whole
+GANG = ("g-1", "g-2", "g-3")
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
@@ -35,25 +37,60 @@ async def test_whoever_is_evicted_makes_room_for_a_job_that_starts(virtual: Worl
     await virtual.until(lambda: bound_of(virtual, job) >= minimum, "the job starts")
 
 
-async def crowd(world: World, rng: Random) -> None:
-    """Pods and gangs of low and high priority, some with a budget, some protected, on nodes that are nearly full."""
+@pytest.mark.parametrize("seed", CRASHES)
+async def test_after_a_crash_between_deletions_nobody_leaves_who_would_not_have_left_otherwise(seed: int) -> None:
+    """At least nobody more; and gangs that go as a whole do, although whoever began with them is dead."""
+    async with embedded_world() as world:
+        undisturbed = await evicted_for(world, seed)
+    for deleted in range(1, undisturbed):
+        async with embedded_world() as world:
+            assert await evicted_for(world, seed, crash_after=undisturbed + deleted) <= undisturbed
+
+
+async def evicted_for(world: World, seed: int, *, crash_after: int = 0) -> int:
+    """How many leave for a gang; the scheduler may die after so many calls."""
+    rng = Random(seed)
+    job, cpu = members("a", rng.randint(2, 3)), rng.randint(2, 3)
+    goes_whole = await crowd(world, Random(seed))
+    await world.pod_group("a", minimum=len(job))
+    if crash_after:
+        world.strike(crash_after, "crash after")
+    await world.urgent(*job, gang="a", cpu=cpu)
+    if crash_after:
+        await world.come_back()
+    await world.settled()
+    victims = list(world.observer.evictions.names)
+    await victims_gone(world)
+    await world.bound(*job)
+    assert world.observer.evictions.names == victims
+    if goes_whole and set(GANG) & set(victims):
+        assert not any(world.mirror.pod(world.namespace, name) for name in GANG)
+    return len(victims)
+
+
+async def crowd(world: World, rng: Random) -> bool:
+    """Pods and a gang of low and high priority, some with a budget, some protected, on nodes that are nearly full.
+
+    Says whether the gang goes as a whole.
+    """
     await world.nodes(3, cpu=4)
-    await world.pod_group("g", minimum=2, annotations=rng.choice(({}, {"koordpy.io/disruption-mode": "All"})))
+    mode = rng.choice(({}, {"koordpy.io/disruption-mode": "All"}))
+    await world.pod_group("g", minimum=2, annotations=mode)
     await world.budget("b", rng.choice((0, 1)), app="db")
     free = {f"n{number}": 4 for number in (1, 2, 3)}
     await world.stop()
-    gang = [f"g-{number}" for number in (1, 2, 3)]
-    for name in [*gang, *(f"low-{number}" for number in range(1, 7))]:
+    for name in [*GANG, *(f"low-{number}" for number in range(1, 7))]:
         cpu = rng.choice((1, 1, 2, 3))
         node = rng.choice(sorted(free))
         if free[node] < cpu:
             continue
         free[node] -= cpu
         labels = rng.choice(({}, {}, {"app": "db"}, {"scheduling.koordinator.sh/disable-preemptible": "true"}))
-        given = {"gang": "g"} if name in gang else {"priority": rng.choice((0, 1, 2, 5))}
+        given = {"gang": "g"} if name in GANG else {"priority": rng.choice((0, 1, 2, 5))}
         await world.pods(name, cpu=cpu, labels=labels, node_selector={HOSTNAME: node}, **given)
     await world.start()
     await world.settled()
+    return bool(mode)
 
 
 async def victims_gone(world: World) -> None:
