@@ -98,6 +98,7 @@ class _Attempt:
         self.placements: list[Placement] = []
         self.short: dict[str, Refusal] = {}  # by gang: why it falls short of its minimum
         self.left_over: Refusal | None = None
+        self._cures = Change.NONE  # of everybody who found no room: any of them may be who is needed
         self._culprits: dict[str, tuple[_Batch, Refusal, PodRecord]] = {}  # by gang that falls short
         self._placed: Counter[str] = Counter()  # by gang
 
@@ -111,7 +112,10 @@ class _Attempt:
             if not self._culprits:
                 self._place_surplus()
         for gang, (each, refusal, culprit) in self._culprits.items():
-            self.short[gang] = _said_for_gang(refusal, each.demand, self._placed[gang], culprit)
+            said = _said_for_gang(refusal, each.demand, self._placed[gang], culprit)
+            self.short[gang] = replace(said, cures=self._cures)
+        if self.left_over is not None:
+            self.left_over = replace(self.left_over, cures=self._cures)
 
     def _place_needed(self) -> None:
         """A strict gang that falls short ends it; only its own other members are still tried, to be counted."""
@@ -170,6 +174,8 @@ class _Attempt:
         self._placed[each.demand.gang] += len(placed)
         each.members = [member for member in each.members if member.uid not in placed]
         each.stuck = refusal is not None
+        if refusal is not None:
+            self._cures |= refusal.cures
         return refusal
 
     def _place_members(self, each: _Batch, members: list[PodRecord]) -> Refusal | None:

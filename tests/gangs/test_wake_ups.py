@@ -1,0 +1,35 @@
+"""A gang is woken by whatever could make it complete, and by nothing later."""
+
+from __future__ import annotations
+
+from tests.gangs.rig import GangRig, saying
+
+
+def test_a_gang_is_woken_for_any_of_the_members_that_could_make_it_complete():
+    """One lacks room, the other asks for a pool that there is not; it needs one of the two."""
+    rig = GangRig()
+    rig.node("n1", cpu=1)
+    rig.pod("old", cpu=1, on="n1")
+    rig.gang("a", 1)
+    rig.member("a-1", "a")
+    rig.member("a-2", "a", node_selector={"pool": "none"})
+    rig.settle()
+    assert rig.nodes_of("a") == []
+    rig.gone("old")
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"]
+
+
+def test_surplus_members_are_woken_each_by_what_it_lacks():
+    rig = GangRig()
+    rig.node("n1", cpu=2)
+    rig.pod("old", cpu=1, on="n1")
+    rig.gang("a", 1, says=saying(policy="waiting-and-running"))
+    rig.member("a-1", "a", on="n1")
+    rig.member("a-2", "a")
+    rig.member("a-3", "a", node_selector={"pool": "none"})
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"]
+    rig.gone("old")
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1", "n1"]
