@@ -46,6 +46,7 @@ class Alike(NamedTuple):
     wants: Wants  # none: nothing that happens on a node can cure it
     scheduler: str  # other profiles have other filters
     apart: Hashable = ""  # whatever else makes the answer another one, such as a node promised to the job
+    anywhere: bool = False  # room on any node may be what it lacks, also where none of its pods would fit
 
 
 @dataclass(slots=True, eq=False)
@@ -261,7 +262,7 @@ class JobQueue:
             cure = sleepers.cures & change
             if not alike.wants or not cure:
                 continue
-            if cure & ~ON_ONE_NODE or has_room(alike.wants, sleepers.heap[0][-1].priority):
+            if cure & ~ON_ONE_NODE or alike.anywhere or has_room(alike.wants, sleepers.heap[0][-1].priority):
                 self._wake_scout(alike, is_news=True)
             else:
                 # What was wrong with the node is cured, and now it lacks room: from here on, room is a cure too.

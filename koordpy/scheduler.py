@@ -328,6 +328,8 @@ class Scheduler:
 
     def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal, *, attempted: bool = True) -> None:
         alike = alike_of(job, self._cluster) if job.demands else None
+        if alike is not None and not attempted:
+            alike = alike._replace(anywhere=True)  # `minResources` are counted over all nodes
         self._queue.park(ticket, refusal.cures, refusal.plugins, alike=alike, attempted=attempted)
         for member in (*job.members, *self.room.members(job.key)):
             self._reporter.refused(member, refusal)

@@ -33,3 +33,16 @@ def test_surplus_members_are_woken_each_by_what_it_lacks():
     rig.gone("old")
     rig.settle()
     assert rig.nodes_of("a") == ["n1", "n1"]
+
+
+def test_a_gang_is_woken_for_min_resources_by_room_that_none_of_its_members_could_use():
+    rig = GangRig()
+    rig.node("n1", cpu=3)
+    rig.node("n2", cpu=2)
+    rig.gang("a", 2, cpu="6")
+    rig.members("a", 2, cpu=2)
+    rig.settle()
+    assert rig.nodes_of("a") == []
+    rig.node("n3", cpu=1)
+    rig.settle()
+    assert len(rig.nodes_of("a")) == 2
