@@ -36,7 +36,15 @@ from koordpy.plan.job import Job
 from koordpy.plan.job_plan import plan_job
 from koordpy.plan.preemption import WAITS, Preemption, benefit_of, make_room
 from koordpy.plan.profile import Profile
-from koordpy.plan.progress import Waiter, could_complete, first_in_line, still_fits, who_must_let_go, worth_of
+from koordpy.plan.progress import (
+    Waiter,
+    could_complete,
+    first_in_line,
+    stands_in_its_own_way,
+    still_fits,
+    who_must_let_go,
+    worth_of,
+)
 from koordpy.plan.rating import rate
 from koordpy.plan.siblings import Rules
 from koordpy.queue import JobQueue, Ticket
@@ -179,6 +187,7 @@ class Scheduler:
         """One job, from the head of the queue to its binds under way, or back to sleep with a reason."""
         self._recheck(ticket.key)
         self._tidy_room()
+        self._rearrange(ticket)
         job = self._jobs.job_of(ticket)
         if job is None:
             self._queue.done(ticket)
@@ -328,8 +337,9 @@ class Scheduler:
 
     def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal, *, attempted: bool = True) -> None:
         alike = alike_of(job, self._cluster) if job.demands else None
-        if alike is not None and not attempted:
-            alike = alike._replace(anywhere=True)  # `minResources` are counted over all nodes
+        if alike is not None and (self.room.get(job.key) or not attempted):
+            # One that waits may move its members, and `minResources` are counted over all nodes.
+            alike = alike._replace(anywhere=True)
         self._queue.park(ticket, refusal.cures, refusal.plugins, alike=alike, attempted=attempted)
         for member in (*job.members, *self.room.members(job.key)):
             self._reporter.refused(member, refusal)
@@ -344,6 +354,17 @@ class Scheduler:
         for pod in self.room.members(key):
             if not still_fits(pod, self._cluster, self._profiles[pod.scheduler]):
                 wake(self._cluster, self._queue, self._cluster.forget(pod.uid))
+
+    def _rearrange(self, ticket: Ticket) -> None:
+        """A gang that waits can stand in its own way by what it holds: then all of it is placed anew."""
+        if self.room.get(ticket.key) is None:
+            return
+        own = next((waiter for waiter in self._waiters("") if waiter.key == ticket.key), None)
+        job = self._jobs.job_of(ticket) if own is not None else None
+        if own is None or job is None or _is_whole(self._plan(job)):
+            return
+        if stands_in_its_own_way(own, self._cluster, self._plan):
+            self._let_go(ticket.key)
 
     def _accumulate(self, job: Job, ticket: Ticket, answer: Plan) -> None:
         """Not complete: keep what was placed if that is allowed, and wait for the rest."""

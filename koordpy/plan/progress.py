@@ -8,6 +8,7 @@ Whoever has a higher priority makes those that merely wait let go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from koordpy.cluster.gangs import GangGroup
@@ -18,7 +19,7 @@ from koordpy.plan import placement
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.gang_rules import demands_of
 from koordpy.plan.gangs import Profiles, plan_gangs
-from koordpy.plan.job import Job
+from koordpy.plan.job import Demand, Job
 from koordpy.plan.profile import Profile
 
 Worth = tuple[float, ...]  # of a plan, to the job that it is for; the higher, the better
@@ -50,6 +51,21 @@ def could_complete(waiter: Waiter, cluster: Cluster, profiles: Profiles, beside:
         _place(beside, cluster, trial)
         answer = plan_gangs(job, cluster, profiles)
     return isinstance(answer, Plan) and answer.missing is None
+
+
+def stands_in_its_own_way(waiter: Waiter, cluster: Cluster, plan: Callable[[Job], Plan | Refusal]) -> bool:
+    """Whether a waiting group would be complete if those who wait were placed anew: elsewhere, or others for them."""
+    demands = tuple(_with_waiting(demand, waiter) for demand in demands_of(waiter.group, cluster))
+    job = Job(waiter.key, tuple(member for demand in demands for member in demand.members), demands)
+    with Trial(cluster.occupancy) as trial:
+        _remove(waiter, cluster, trial)
+        answer = plan(job)
+    return isinstance(answer, Plan) and answer.missing is None
+
+
+def _with_waiting(demand: Demand, waiter: Waiter) -> Demand:
+    waiting = tuple(member for member in waiter.members if member.gang == demand.gang)
+    return replace(demand, counted=demand.counted - len(waiting), members=(*waiting, *demand.members))
 
 
 def still_fits(member: PodRecord, cluster: Cluster, profile: Profile) -> bool:

@@ -138,3 +138,34 @@ def test_members_do_not_go_on_waiting_when_their_gang_is_free():
     assert [rig.where("a-3"), len(rig.scheduler.binder.binds)] == ["n1", 1]
     assert not rig.queue._tickets
     assert not rig.jobs._groups
+
+
+def test_a_gang_that_waits_moves_its_members_if_it_is_complete_then():
+    rig = GangRig()
+    rig.node("n1", cpu=4)
+    rig.node("n2", cpu=1)
+    rig.pod("x1", cpu=1, on="n1")
+    rig.pod("x2", cpu=1, on="n2")
+    rig.gang("a", 3, says=NON_STRICT)
+    for name, cpu in (("a-1", 2), ("a-2", 1), ("a-3", 2)):
+        rig.member(name, "a", cpu=cpu)
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1", "n1"]
+    rig.gone("x1")
+    rig.gone("x2")
+    rig.settle()
+    assert sorted(rig.nodes_of("a")) == ["n1", "n1", "n2"]
+
+
+def test_a_gang_that_waits_with_a_large_member_takes_small_ones_instead_if_it_is_complete_then():
+    rig = GangRig()
+    rig.node("n1", cpu=3)
+    rig.gang("a", 3, says=NON_STRICT)
+    rig.member("a-1", "a", cpu=2)
+    rig.member("a-2", "a", cpu=1)
+    rig.member("a-3", "a", cpu=1)
+    rig.settle()
+    assert len(rig.nodes_of("a")) == 2
+    rig.member("a-4", "a", cpu=1)
+    rig.settle()
+    assert len(rig.nodes_of("a")) == 3

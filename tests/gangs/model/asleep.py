@@ -42,6 +42,16 @@ def nobody_waits_for_each_other(world: World) -> Iterator[str]:
                 yield f"{job.name} would be complete without what {sorted(rivals)} hold"
 
 
+def nobody_stands_in_its_own_way(world: World) -> Iterator[str]:
+    """No group that waits would be complete if its members were placed anew."""
+    all_holds = holds(world)
+    for hold in all_holds:
+        others = [each for each in all_holds if each is not hold]
+        for job in _jobs(world, others):
+            if job.name == hold.key and _fits(job, (), world, others):
+                yield f"{job.name} would be complete without what it holds itself"
+
+
 def a_flush_finds_nobody(world: World) -> Iterator[str]:
     """The scheduler is asked the same: woken for no reason, none of its jobs gets any further.
 

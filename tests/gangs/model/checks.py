@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tests.gangs.model.asleep import a_flush_finds_nobody, nobody_oversleeps, nobody_waits_for_each_other
+from tests.gangs.model.asleep import (
+    a_flush_finds_nobody,
+    nobody_oversleeps,
+    nobody_stands_in_its_own_way,
+    nobody_waits_for_each_other,
+)
 from tests.gangs.model.held import (
     every_place_has_an_owner,
     nothing_is_under_way,
@@ -27,6 +32,7 @@ AT_REST: tuple[Check, ...] = (
     nothing_is_kept_of_the_gone,
     nobody_oversleeps,
     nobody_waits_for_each_other,
+    nobody_stands_in_its_own_way,
     conditions_are_true,
 )
 IN_THE_END: tuple[Check, ...] = (*AT_REST, a_flush_finds_nobody)
