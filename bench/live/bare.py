@@ -15,6 +15,7 @@ import ssl
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 import uvloop
@@ -66,8 +67,7 @@ class Connection(asyncio.Protocol):
         self._done = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
         self._send()
 
     def data_received(self, data: bytes) -> None:

@@ -65,8 +65,9 @@ def load(nodes: int, pods: int) -> Loaded:
     """Load both into a picture, and look at this process."""
     cluster, queue = Cluster(), JobQueue()
     empty_mb = _rss_mb()
-    seconds, _ = _take_in(_nodes(nodes), Decoder("Node", Node), NodeIntake(cluster, queue))
-    intake = PodIntake(cluster, queue, Jobs(cluster, queue, (SCHEDULER,)), on_gone=lambda _: None)
+    jobs = Jobs(cluster, queue, (SCHEDULER,))
+    seconds, _ = _take_in(_nodes(nodes), Decoder("Node", Node), NodeIntake(cluster, queue, jobs))
+    intake = PodIntake(cluster, queue, jobs, on_gone=lambda _: None)
     more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), intake)
     if (len(cluster.nodes), len(cluster.pods)) != (nodes, pods):
         raise BenchError(f"the picture has {len(cluster.nodes)} nodes and {len(cluster.pods)} pods")
