@@ -5,6 +5,10 @@ Labels are bounded: never a pod, a gang or a node. Children of hot metrics are r
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from prometheus_client import Counter, Gauge, Histogram
 
 _FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -82,3 +86,11 @@ LOOP_LAG_SECONDS = Histogram(
 LEADER = Gauge("koordpy_leader", "1 while this process holds the lease (or runs without one).")
 CONTROLLERS_LEADER = Gauge("koordpy_controllers_leader", "1 while this process holds the lease of the controllers.")
 BUILD = Gauge("koordpy_build_info", "Always 1; the version is the label.", ["version"])
+
+
+@contextmanager
+def stage(name: str, scheduler: str) -> Iterator[None]:
+    """Takes the time of one stage for one job."""
+    started = time.perf_counter()
+    yield
+    STAGE_SECONDS.labels(name, scheduler).observe(time.perf_counter() - started)

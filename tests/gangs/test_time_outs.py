@@ -28,7 +28,7 @@ def run_out(rig: GangRig) -> None:
 def time_passes(rig: GangRig, seconds: float) -> None:
     rig.hand_clock.now += seconds
     for stay in rig.scheduler.room.overdue():
-        rig.scheduler._time_out(stay)
+        rig.scheduler._permit.time_out(stay)
 
 
 def test_a_gang_whose_time_is_up_holds_nothing_and_is_left_alone():

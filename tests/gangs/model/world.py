@@ -171,7 +171,7 @@ class World:
         scheduler = self.rig.scheduler
         overdue = scheduler.room.overdue()
         for stay in overdue:
-            scheduler._time_out(stay)
+            scheduler._permit.time_out(stay)
         ticket = self.rig.queue.pop()
         if only and (ticket is None or ticket.key not in only):
             self.wrong.append(

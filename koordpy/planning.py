@@ -1,0 +1,34 @@
+"""What the scheduler asks of `plan/`, on its picture, with its profiles and as its configuration allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from koordpy.cluster.picture import Cluster
+from koordpy.plan.answer import Plan, Refusal
+from koordpy.plan.gangs import Profiles
+from koordpy.plan.gather import rules_of
+from koordpy.plan.job import Job
+from koordpy.plan.job_plan import plan_job
+from koordpy.plan.preemption import Preemption, make_room
+from koordpy.plan.siblings import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """Plain questions and answers: nothing is changed by them."""
+
+    cluster: Cluster
+    profiles: Profiles
+    topology: bool = True  # False: what gangs ask of the network is not heard
+
+    def plan(self, job: Job) -> Plan | Refusal:
+        """Filter and Score."""
+        return plan_job(job, self.cluster, self.profiles, self._rules(job))
+
+    def make_room(self, job: Job) -> Preemption | str:
+        """Whom to evict for it, or why that would be in vain."""
+        return make_room(job, self.cluster, self.profiles, self._rules(job))
+
+    def _rules(self, job: Job) -> Rules:
+        return rules_of(job, self.cluster) if job.members and self.topology else ()
