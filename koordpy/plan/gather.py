@@ -33,6 +33,7 @@ from koordpy.plan.liking import liking_of
 from koordpy.plan.planner import place, place_nominated
 from koordpy.plan.profile import Profile, Score
 from koordpy.plan.siblings import ROOM_IN_DOMAINS, Rules, called, no_such_layer, siblings_of, top_of
+from koordpy.plan.together import Together
 
 Profiles = Mapping[str, Profile]
 
@@ -101,6 +102,7 @@ class Gathering:
         self._likes = liking_of(self._job.members, cluster)
         self._batches = _batches(self._job)
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
+        self._together = self._several_kinds()
         self._near = siblings_of((demand.gang for demand in job.demands), cluster)
         self._left_out: dict[tuple[int, int], int] = {}  # by level and domain that was tried: members without a place
 
@@ -140,6 +142,12 @@ class Gathering:
                     offered = np.minimum(offered, _offered(shape, cluster, profile, len(members)))
         return offered
 
+    def _several_kinds(self) -> Together | None:
+        if len(self._batches) == 1:
+            return None
+        wanted = [(shape, len(members)) for (shape, _), members in self._batches.items()]
+        return Together(self._cluster.nodes, wanted, [tree.sums[-1] for tree in self._trees])
+
     # --- which domain ---
 
     def _upwards(self) -> Iterable[int]:
@@ -163,7 +171,7 @@ class Gathering:
         enough = self._allowed(level)
         for tree, members in zip(self._trees, self._batches.values(), strict=True):
             enough &= tree.sums[level] >= len(members)
-        return enough
+        return enough & self._together.may_hold(self._levels[level]) if self._together is not None else enough
 
     def _allowed(self, level: int) -> Bools:
         """`[D]`: the domains of a level that may be gathered in: those with siblings, if there are any."""
@@ -208,10 +216,25 @@ class Gathering:
     # --- and how in it ---
 
     def _place_in(self, level: int, domain: int) -> list[Placement] | None:
-        if len(self._batches) == 1:
+        if self._together is None:
             ((shape, scheduler), members) = next(iter(self._batches.items()))
             if shape is not None and _is_simple(shape, self._cluster, self._profiles[scheduler]):
                 return self._fill(level, domain, members)
+            return self._one_by_one(level, domain)
+        if self._together.looks_hopeless(self._levels[level], domain):
+            return None
+        found = self._one_by_one(level, domain)
+        if found is None and self._is_about_room_alone():
+            self._together.failed_in(self._levels[level], domain)
+        return found
+
+    def _is_about_room_alone(self) -> bool:
+        """Nobody minds who else is there, and domains that have the same room are the same to the job."""
+        shapes = ((shape, self._profiles[scheduler]) for shape, scheduler in self._batches)
+        simple = (shape is not None and _is_simple(shape, self._cluster, profile) for shape, profile in shapes)
+        return not self._multiples and all(simple)
+
+    def _one_by_one(self, level: int, domain: int) -> list[Placement] | None:
         in_order = self._order(level, domain)
         return (
             self._first_fit(level, domain, self._job.members, in_order)
@@ -306,7 +329,7 @@ class Gathering:
         """Members that a domain of the top level would take: as counted, or fewer if placing them has shown it."""
         sums = (int(tree.sums[self._top][domain]) for tree in self._trees)
         counted = sum(min(slots, len(each)) for slots, each in zip(sums, self._batches.values(), strict=True))
-        return min(counted, len(self._job.members) - self._left_out.get((self._top, domain), 0))
+        return min(counted, len(self._job.members) - self._left_out.get((self._top, domain), 1))
 
 
 class _InOrder:
