@@ -45,10 +45,10 @@ def _slots(shape: Shape, cluster: Cluster, profile: Profile) -> Ints | None:
             continue
         if is_steady(each, shape, cluster):
             offered = np.where(passed, offered, 0)
-        elif (count := getattr(each, "slots", None)) is not None:
-            offered = np.minimum(offered, count(shape, cluster))
-        else:
+        elif (count := getattr(each, "slots", None)) is None or (own := count(shape, cluster)) is None:
             return None
+        else:
+            offered = np.minimum(offered, own)
     return offered
 
 

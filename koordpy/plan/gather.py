@@ -38,6 +38,10 @@ from koordpy.plan.together import Together
 Profiles = Mapping[str, Profile]
 
 _MOST_SHOWN = 8
+# Domains of a level in which members that mind each other are placed for a try: it takes milliseconds each time, and
+# nothing else is scheduled meanwhile. What has not fitted in so many that looked right goes into a larger one.
+_MOST_TRIES = 16
+_MOST_TRIES_AT_TOP = 128
 _MANY = 2**20  # slots of one node; so many of so many nodes still add up
 
 
@@ -104,10 +108,12 @@ class Gathering:
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
         self._together = self._several_kinds()
         self._near = siblings_of((demand.gang for demand in job.demands), cluster)
+        self._tries_left = 0
         self._left_out: dict[tuple[int, int], int] = {}  # by level and domain that was tried: members without a place
 
     def plan(self) -> Plan | Refusal:
         for level in self._upwards():
+            self._tries_left = _MOST_TRIES_AT_TOP if level == self._top else _MOST_TRIES
             for domain in self._best_first(level)[0].tolist():
                 placements = self._place_in(level, domain)
                 if placements is not None:
@@ -235,6 +241,9 @@ class Gathering:
         return not self._multiples and all(simple)
 
     def _one_by_one(self, level: int, domain: int) -> list[Placement] | None:
+        if not self._tries_left:
+            return None
+        self._tries_left -= 1
         in_order = self._order(level, domain)
         return (
             self._first_fit(level, domain, self._job.members, in_order)

@@ -15,7 +15,7 @@ from koordpy.plan import batch, placement
 from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import PluginSet, Wishes, build_profile, default_profile
 from tests.builders import node, pod
-from tests.plan.constraints import affinity, host_port, pod_term, selector, spread_over, taint
+from tests.plan.constraints import HOSTNAME, affinity, host_port, pod_term, selector, spread_over, taint
 
 MOST = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
 EFFECTS = ["PreferNoSchedule", "NoSchedule"]
@@ -114,8 +114,24 @@ def test_a_batch_goes_where_its_pods_would_go_one_by_one(seed: int):
 def test_pods_that_mind_each_other_are_not_placed_as_a_batch(given_: dict[str, Any]):
     cluster = Cluster()
     cluster.upsert_node(node("n1", labels={"zone": "a"}))
+    cluster.upsert_node(node("n2", labels={"zone": "a"}))
     shape = cluster.upsert_pod(pod("p", **given_))[0].shape
     assert batch.slots(shape, cluster, PROFILES[0]) is None
+
+
+def test_pods_that_keep_apart_by_host_name_have_a_slot_on_each_node_without_their_kind():
+    cluster = Cluster()
+    for name in ("n1", "n2", "n3"):
+        cluster.upsert_node(node(name))
+    cluster.upsert_node(node("nameless", labels={HOSTNAME: None}, cpu=2))
+    kind: dict[str, Any] = {"affinity": affinity(apart=[pod_term(HOSTNAME, selector(app="a"))]), "labels": {"app": "a"}}
+    cluster.upsert_pod(pod("first", node="n2", cpu=1, **kind))
+    shape = cluster.upsert_pod(pod("next", cpu=1, **kind))[0].shape
+    offered = batch.slots(shape, cluster, PROFILES[0])
+    assert offered is not None
+    rows = {name: cluster.nodes.row_of(name) for name in ("n1", "n2", "n3", "nameless")}
+    assert {name: int(offered[row]) for name, row in rows.items()} == {"n1": 1, "n2": 0, "n3": 1, "nameless": 2}
+    assert len(one_by_one(shape, 9, cluster, PROFILES[0])) == 4
 
 
 def test_when_the_most_preferred_node_is_full_the_others_are_judged_anew():

@@ -9,9 +9,11 @@ import pytest
 from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.gather import Gathering
+from tests.builders import node
+from tests.plan.constraints import affinity, pod_term, selector
 from tests.plan.gang_jobs import gang, members, where
 from tests.plan.test_gather import gathered
-from tests.plan.trees import BLOCK, must, tree
+from tests.plan.trees import BLOCK, LAYERS, labels_of, must, tree
 
 RACKS, NODES = 12, 4
 
@@ -58,3 +60,19 @@ def test_a_rack_that_looks_different_is_tried_too(larger: str):
     answer, tries = group(cluster, masters=(2, 5), workers=(3, 6))
     assert larger in where(cluster, answer).values()
     assert tries == 2
+
+
+def test_members_that_mind_each_other_are_not_tried_in_every_domain_there_is():
+    """Three that keep apart by zone, and two zones: nowhere, and that is known after some tries and not after 91."""
+    cluster = Cluster()
+    cluster.topology.set_layers(LAYERS)
+    for number in range(60):
+        place = labels_of(f"s1/b{number // 2}") | {"zone": "xy"[number % 2]}
+        cluster.upsert_node(node(f"n{number}", labels=place))
+    apart = affinity(apart=[pod_term("zone", selector(app="a"))])
+    three = gang("a", members(cluster, 3, labels={"app": "a"}, affinity=apart))
+    with mock.patch.object(Gathering, "_anyhow", autospec=True, side_effect=Gathering._anyhow) as tried:
+        answer = gathered(cluster, three)
+    assert isinstance(answer, Refusal)
+    assert tried.call_count == 16 + 16 + 1 + 1  # nodes, blocks, the spine, the cluster
+    assert "2 of 3" in answer.message

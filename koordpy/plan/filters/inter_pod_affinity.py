@@ -10,11 +10,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools
+from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.census import Kind
 from koordpy.cluster.changes import Change
 from koordpy.cluster.domains import at_nodes, per_domain
 from koordpy.cluster.picture import Cluster
+from koordpy.cluster.resources import MOST
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 
@@ -45,6 +46,24 @@ class InterPodAffinity:
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
         """A pod that demands nothing of others moves nothing for the next one like it."""
         return shape.traits.pod_affinity is None and shape.traits.pod_anti_affinity is None
+
+    def slots(self, shape: Shape, cluster: Cluster) -> Ints | None:
+        """`[N]`: one on each node for pods that keep apart from their own kind by host name, the usual case.
+
+        None where a pod on one node is news for another: whoever wants company, or keeps apart by zone.
+        """
+        affinity, anti_affinity = shape.traits.pod_affinity, shape.traits.pod_anti_affinity
+        if affinity is not None and affinity.required:
+            return None
+        passed = self.passes(shape, cluster)
+        offered: Ints = np.where(cluster.nodes.live if passed is None else passed, MOST, 0)
+        for term in anti_affinity.required if anti_affinity is not None else ():
+            if cluster.census.speaks_about_itself(shape, (term,)):
+                codes = cluster.nodes.labels.column(term.topology_key).codes
+                if np.bincount(codes[codes >= 0], minlength=1).max() > 1:
+                    return None
+                offered = np.minimum(offered, np.where(codes >= 0, 1, MOST))
+        return offered
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
         remaining = refused
