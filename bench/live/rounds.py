@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import aiohttp
+
 from bench.figures import BenchError, Figure
 from bench.live.measures import figure, figure_name, measures
 from bench.live.run import Run, run
@@ -18,6 +20,7 @@ from bench.live.workload import Workload
 from tests.controlplane.server import ControlPlane
 
 NAMESPACE = "default"
+UNANSWERED = (TimeoutError, aiohttp.ClientError)
 OURS = "koordpy"
 
 
@@ -85,7 +88,12 @@ def recorded(workload: Workload, schedulers: Sequence[str], figures: Mapping[str
 
 def play_once(workload: Workload, scheduler: Scheduler) -> Run:
     with ControlPlane() as control_plane:
-        return asyncio.run(run(control_plane, NAMESPACE, workload, scheduler))
+        try:
+            return asyncio.run(run(control_plane, NAMESPACE, workload, scheduler))
+        except (*UNANSWERED, ExceptionGroup) as error:
+            if isinstance(error, ExceptionGroup) and error.split(UNANSWERED)[1] is not None:
+                raise  # something else went wrong as well
+            raise BenchError(f"the API server did not answer the bench: {error!r}") from None
 
 
 def _in_short(workload: Workload, scheduler: Scheduler, seen: Run) -> str:
