@@ -34,6 +34,9 @@ from koordpy.cluster.storage import NO_VOLUMES, VolumeChoice
 from koordpy.cluster.topology import Topology
 from koordpy.cluster.workloads import Workloads
 
+# Whoever was promised a node counted there as a pod does: not only its room may have been in the way, but its rules.
+_PROMISE_ENDED = Change.ROOM_FREED | Change.POD_LEFT
+
 
 class Cluster:
     """The one consistent picture that planning reads."""
@@ -142,7 +145,7 @@ class Cluster:
         self._release_volumes(record)
         promised = self.nominated.pop(uid, None)
         if promised is not None and not record.node:
-            return record, Happened(Change.ROOM_FREED, promised.nominated_node)
+            return record, Happened(_PROMISE_ENDED, promised.nominated_node)
         return record, self._leave(record)
 
     def finish_pod(self, pod: Pod) -> Happened:
@@ -224,7 +227,7 @@ class Cluster:
         self._promises[uid] = node
         was_kept = uid in self.nominated
         self._note_nomination(record)
-        return Happened(Change.ROOM_FREED, before) if was_kept and before != node else NOTHING
+        return Happened(_PROMISE_ENDED, before) if was_kept and before != node else NOTHING
 
     def pods_on(self, node: str) -> list[PodRecord]:
         """Everybody who counts there."""
@@ -280,7 +283,7 @@ class Cluster:
             self.nominated[record.uid] = record
         if before is None or before.nominated_node == promised:
             return NOTHING
-        return Happened(Change.ROOM_FREED, before.nominated_node)
+        return Happened(_PROMISE_ENDED, before.nominated_node)
 
     def _is_new_victim(self, known: PodRecord | None, record: PodRecord) -> bool:
         """Jobs of higher priority may have been refused because this pod could not be evicted."""

@@ -178,6 +178,26 @@ def test_a_promise_ends_when_its_pod_is_gone():
     assert rig.where("low") == "n1"
 
 
+@pytest.mark.parametrize("end", ["gone", "taken back", "bound elsewhere"])
+def test_a_promise_that_kept_others_away_by_anti_affinity_ends(end: str):
+    """Room alone is no cure for them: what has left is a pod, even if it was never there."""
+    apart = affinity(apart=[pod_term(HOST, selector(app="web"))])
+    rig = Rig()
+    rig.node("n1")
+    rig.node("n2", cordoned=True)
+    rig.pod("high", cpu=1, priority=10, affinity=apart, node_selector={"no": "where"}, promised="n1")
+    rig.pod("low", cpu=1, labels={"app": "web"})
+    rig.settle()
+    assert rig.where("low") is PARKED
+    if end == "gone":
+        rig.gone("high")
+    else:
+        where = "n2" if end == "bound elsewhere" else ""
+        rig.pod("high", cpu=1, priority=10, affinity=apart, node_selector={"no": "where"}, on=where)
+    rig.settle()
+    assert rig.where("low") == "n1"
+
+
 def test_a_service_that_stops_selecting_spreads_nobody_any_more():
     constraint = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule"}
     spread = {"PodTopologySpread": {"defaultingType": "List", "defaultConstraints": [constraint]}}
