@@ -11,11 +11,14 @@ from koordpy.cluster.arrays import Bools
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
+from koordpy.cluster.shapes import Shape
 from koordpy.cluster.trial import Trial
 from koordpy.plan import placement
 from koordpy.plan.answer import Plan, Reason, Refusal, no_node_fits
 from koordpy.plan.clearing import take_off, take_off_all
+from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 from koordpy.plan.job import Job
+from koordpy.plan.planner import place_nominated
 from koordpy.plan.profile import Profile
 
 _ASKED_ONE_BY_ONE = 100  # nodes, to tell why a pod would not fit there
@@ -26,7 +29,7 @@ _NO_VICTIMS = Reason("No preemption victims found for incoming pod", preemption_
 def why_not(job: Job, cluster: Cluster, profiles: Mapping[str, Profile], answer: Plan | Refusal | None = None) -> str:
     """`answer` is the plan with everybody of lower priority gone, if it was made."""
     if not job.demands:
-        return _for_pod(job.members[0], cluster, profiles[job.members[0].scheduler])
+        return _for_pod(job, cluster, profiles[job.members[0].scheduler])
     refusal = answer.missing if isinstance(answer, Plan) else answer
     if refusal is not None:
         fit, of = refusal.fit
@@ -36,13 +39,14 @@ def why_not(job: Job, cluster: Cluster, profiles: Mapping[str, Profile], answer:
     return "no set of victims was found that lets the whole job in"
 
 
-def _for_pod(pod: PodRecord, cluster: Cluster, profile: Profile) -> str:
+def _for_pod(job: Job, cluster: Cluster, profile: Profile) -> str:
     """Node by node, as kube-scheduler counts them."""
+    pod = job.members[0]
     if pod.shape is None:
         return ""
     nodes = cluster.nodes
     counts: Counter[Reason] = Counter()
-    lost = placement.hopeless(pod.shape, cluster, profile)
+    lost = _hopeless(job, pod.shape, cluster, profile)
     if profile.prefilter(pod.shape, cluster) is not None:
         lost = nodes.live
     if profile.within is not None:
@@ -52,26 +56,54 @@ def _for_pod(pod: PodRecord, cluster: Cluster, profile: Profile) -> str:
         has_victims[crowd.rows] = True
     counts[_NOT_HELPFUL] = int(np.count_nonzero(lost))
     counts[_NO_VICTIMS] = int(np.count_nonzero(nodes.live & ~lost & ~has_victims))
-    counts += _reasons_without(pod.priority - 1, pod, cluster, profile, nodes.live & ~lost & has_victims)
+    counts += _reasons_without(job, pod.shape, cluster, profile, nodes.live & ~lost & has_victims)
     return no_node_fits(pod.uid, len(nodes), {reason: count for reason, count in counts.items() if count}).message
 
 
-def _reasons_without(level: int, pod: PodRecord, cluster: Cluster, profile: Profile, among: Bools) -> Counter[Reason]:
+def _hopeless(job: Job, shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
+    """`[N]`: as a node is asked first with those who were promised room on it, and only then without them."""
+    lost = placement.hopeless(shape, cluster, profile)
+    with Trial(cluster.occupancy) as trial:
+        if not place_nominated(job.members[0], job, cluster, trial):
+            return lost
+        return placement.hopeless(shape, cluster, profile) | (lost & placement.feasible(shape, cluster, profile))
+
+
+def _reasons_without(job: Job, shape: Shape, cluster: Cluster, profile: Profile, among: Bools) -> Counter[Reason]:
     """Why these nodes, `[N]`, would refuse a pod without their victims."""
-    assert pod.shape is not None
     if not among.any():
         return Counter()
-    with Trial(cluster.occupancy) as trial:
-        take_off_all(level, cluster, trial)
-        counts = placement.explain(pod.shape, cluster, profile, among=among)
-        left = placement.feasible(pod.shape, cluster, profile) & among
-    # There it is pods on other nodes that are in the way: each of these nodes is asked with only its own victims gone.
-    rows = left.nonzero()[0].tolist()
+    level = job.members[0].priority - 1
+    counts: Counter[Reason] = Counter()
+    rows = among.nonzero()[0].tolist()
+    if len(rows) > _ASKED_ONE_BY_ONE or not _minds_others(shape, cluster, profile):
+        with Trial(cluster.occupancy) as trial:
+            take_off_all(level, cluster, trial)
+            counts, among = _reasons(job, shape, cluster, profile, among)
+        rows = among.nonzero()[0].tolist()
+    # Pods on other nodes may be in the way: each of these nodes is asked with only its own victims gone.
     for row in rows[:_ASKED_ONE_BY_ONE]:
         with Trial(cluster.occupancy) as trial:
             take_off(_evictable_on(row, level, cluster), cluster, trial)
-            counts += placement.explain(pod.shape, cluster, profile, among=_only(row, among))
+            counts += _reasons(job, shape, cluster, profile, _only(row, among))[0]
     return counts
+
+
+def _reasons(job: Job, shape: Shape, cluster: Cluster, profile: Profile, among: Bools) -> tuple[Counter[Reason], Bools]:
+    """Why these nodes, `[N]`, refuse a pod with those who were promised room or without; and those that do not."""
+    counts: Counter[Reason] = Counter()
+    with Trial(cluster.occupancy) as promised:
+        if place_nominated(job.members[0], job, cluster, promised):
+            counts = placement.explain(shape, cluster, profile, among=among)
+            among = among & placement.feasible(shape, cluster, profile)
+    counts += placement.explain(shape, cluster, profile, among=among)
+    return counts, among & placement.feasible(shape, cluster, profile)
+
+
+def _minds_others(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
+    """Whether more than room can be in the way, as a pod on another node that uses the same claim."""
+    asked = (each for each in profile.filters if not each.static and not isinstance(each, NodeResourcesFit))
+    return any(each.passes(shape, cluster) is not None for each in asked)
 
 
 def _evictable_on(row: int, level: int, cluster: Cluster) -> list[PodRecord]:

@@ -86,6 +86,23 @@ def test_a_pod_that_would_not_fit_even_so_says_what_would_be_short() -> None:
     assert here.refusal() == "0/1 nodes are available: 1 Insufficient cpu."
 
 
+def test_a_node_whose_room_is_promised_to_others_says_what_would_be_short() -> None:
+    here = stage("n1", "n2")
+    here.runs("on-n1", "n1", cpu=4)
+    here.runs("on-n2", "n2", cpu=4, priority=HIGH)
+    here.waits("first", "n1", cpu=2, priority=HIGH)
+    here.wants("p", cpu=4)
+    told = "1 Insufficient cpu, 1 No preemption victims found for incoming pod"
+    assert here.refusal() == f"0/2 nodes are available: {told}."
+
+
+def test_a_node_that_takes_no_pods_at_all_is_said_to_have_no_victims() -> None:
+    """As in kube-scheduler, to which only resources can be too small for good."""
+    here = stage("n1", pods=0)
+    here.wants("p")
+    assert here.refusal() == "0/1 nodes are available: 1 No preemption victims found for incoming pod."
+
+
 def test_a_terminating_pod_is_waited_for_and_not_a_victim_again() -> None:
     here = stage("n1", "n2", cpu=1)
     here.runs("leaving", "n1", terminating=True)

@@ -55,7 +55,8 @@ class NodeResourcesFit:
         for name, row, amount in self._checked(shape, cluster):
             text = "Too many pods" if row == PODS else f"Insufficient {name}"
             short = refused & (nodes.allocatable[row] - nodes.requested[row] < amount)
-            too_small = short & (nodes.allocatable[row] < amount)
+            # kube-scheduler: a node that takes no pods at all may still take one when others have left.
+            too_small = short & (nodes.allocatable[row] < amount) if row != PODS else np.zeros_like(short)
             yield Reason(text, preemption_helps=False, cures=_CURES), too_small
             yield Reason(text, preemption_helps=True, cures=_CURES), short & ~too_small
 
