@@ -15,6 +15,8 @@ class Answer:
     message: str = ""
     totals: Scores = field(default_factory=dict)
     by_plugin: dict[str, Scores] = field(default_factory=dict)  # weighted; only to say where a total comes from
+    promised: str = ""  # the node that it gets when the victims are gone
+    victims: frozenset[str] = frozenset()  # namespace/name of those who have to leave for it
 
     def reasons(self) -> list[str]:
         """`0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.` gives two."""

@@ -41,8 +41,14 @@ TABLE = {
     "waiting-claims": (ON, 0.15, "claims that get their volume where the pod goes"),
     "broken-claims": (ON, 0.1, "claims that cannot be used"),
     "disks": (ON, 0.1, "disks that are named in the pod itself"),
-    # Corners in which kube-scheduler does what nobody would expect of it; each says what.
+    "preemption": (ON, 0.4, "crowded nodes, and an incoming pod that others may have to leave for"),
+    "budgets": (ON, 0.4, "PodDisruptionBudgets that cover pods on nodes"),
+    "nominated": (ON, 0.3, "pending pods that were promised a node, the incoming one among them"),
+    "never": (ON, 0.05, "an incoming pod that nobody has to leave for"),
+    "preempted": (ON, 0.1, "bound pods that are leaving for somebody already"),
+    # Corners in which kube-scheduler does what nobody would expect of it, or what koordpy does not; each says what.
     "negative-namespaces": (OFF, 0.2, "namespaceSelector of NotIn and DoesNotExist, which it takes for all namespaces"),
+    "far-promises": (OFF, 0.2, "promised pods with rules for other nodes: it counts them for their own node alone"),
     "no-number": (OFF, 0.2, "preference for a label greater than 'x': it says SchedulerError instead of ignoring it"),
 }
 
@@ -54,7 +60,14 @@ RELATED = [
     frozenset(("pod-affinity", "preferred-pod-affinity", "default-spread", "negative-namespaces", "node-affinity")),
     frozenset(("requests", "init-containers", "pod-level-resources", "overhead", "resized", "pod-limit", "odd-nodes")),
     frozenset(("bound-claims", "waiting-claims", "broken-claims", "disks", "node-selector", "requests")),
+    frozenset(("preemption", "requests", "budgets", "nominated", "never", "preempted", "terminating")),
+    frozenset(("preemption", "host-ports", "pod-limit", "extended-resources", "budgets", "taints")),
+    frozenset(("preemption", "pod-affinity", "pod-anti-affinity", "namespace-selector", "nominated")),
+    frozenset(("preemption", "hard-spread", "node-affinity", "match-fields", "requests", "nominated")),
 ]
+
+# Added to whatever is in focus where somebody shall have to leave.
+CONTENDED = frozenset(("preemption", "requests", "budgets"))
 
 Features = frozenset[str]
 ENABLED: Features = frozenset(name for name, (switch, _, _) in TABLE.items() if switch)

@@ -10,6 +10,7 @@ import numpy as np
 from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
+from koordpy.api.policy import PodDisruptionBudget
 from koordpy.api.storage import (
     CSIDriver,
     CSINode,
@@ -19,15 +20,26 @@ from koordpy.api.storage import (
     StorageClass,
 )
 from koordpy.api.workload import Namespace, ReplicaSet, Service
+from koordpy.cluster.arrays import Bools
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape
-from koordpy.intake import NamespaceIntake, NodeIntake, OwnerIntake, PodIntake, ServiceIntake, StorageIntake
+from koordpy.cluster.trial import Trial
+from koordpy.intake import (
+    BudgetIntake,
+    NamespaceIntake,
+    NodeIntake,
+    OwnerIntake,
+    PodIntake,
+    ServiceIntake,
+    StorageIntake,
+)
 from koordpy.jobs import Jobs
 from koordpy.plan import placement
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
+from koordpy.plan.planner import place_nominated, plan
+from koordpy.plan.preemption import make_room
 from koordpy.plan.profiles import PluginSet, Wishes, build_profile
 from koordpy.queue import JobQueue
 from tests.differential.answer import Answer, Scores
@@ -42,6 +54,7 @@ STRUCTS = {
     "Namespace": Namespace,
     "Node": Node,
     "Pod": Pod,
+    "PodDisruptionBudget": PodDisruptionBudget,
     "ReplicaSet": ReplicaSet,
     "ReplicationController": Service,  # its selector is of the same form
     "Service": Service,
@@ -58,15 +71,37 @@ def answer(surroundings: Iterable[Json], incoming: Json) -> Answer:
     assert record.shape is not None, record.defect
     decision = plan(Job(record.key, (record,)), cluster, PROFILE)
     if isinstance(decision, Refusal):
-        return Answer(message=decision.message)
-    accepted = np.flatnonzero(placement.feasible(record.shape, cluster, PROFILE))
+        return _refused(record, decision, cluster)
+    accepted = np.flatnonzero(_feasible(record, record.shape, cluster))
     names = [cluster.nodes.names[row] for row in accepted]
     node = decision.placements[0].node
+    if node == record.nominated_node:  # it is taken without a look at the others
+        return Answer(node, frozenset([node]))
     if len(names) == 1:  # it is taken without being scored
         return Answer(node, frozenset(names))
     by_plugin = _scores(record.shape, cluster, accepted.tolist())
     totals = placement.scores(record.shape, cluster, PROFILE, accepted).tolist()
     return Answer(node, frozenset(names), "", dict(zip(names, totals, strict=True)), by_plugin)
+
+
+def _refused(record: PodRecord, refusal: Refusal, cluster: Cluster) -> Answer:
+    """No node is free: somebody may have to leave."""
+    if not len(cluster.nodes) or not refusal.cures:
+        return Answer(message=refusal.message)
+    found = make_room(Job(record.key, (record,)), cluster, {KUBE_SCHEDULER: PROFILE})
+    message = f"{refusal.message} preemption: {found}"
+    if isinstance(found, str):
+        return Answer(message=message)
+    victims = frozenset(victim.key for victim in found.victims)
+    return Answer(message=message, promised=found.nominations[0].node, victims=victims)
+
+
+def _feasible(record: PodRecord, shape: Shape, cluster: Cluster) -> Bools:
+    """`[N]`: with those who were promised room as well as without them."""
+    accepted = placement.feasible(shape, cluster, PROFILE)
+    with Trial(cluster.occupancy) as trial:
+        place_nominated(record, Job(record.key, (record,)), cluster, trial)
+        return accepted & placement.feasible(shape, cluster, PROFILE)
 
 
 def _scores(shape: Shape, cluster: Cluster, rows: list[int]) -> dict[str, Scores]:
@@ -83,6 +118,7 @@ def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, Pod
         "Namespace": NamespaceIntake(cluster, queue),
         "Node": NodeIntake(cluster, queue, jobs),
         "Pod": pods,
+        "PodDisruptionBudget": BudgetIntake(cluster),
         **{kind: OwnerIntake(kind, cluster, queue, jobs.refresh_all) for kind in OWNERS},
         "Service": ServiceIntake(cluster, queue, jobs.refresh_all),
         **{kind: StorageIntake(table, cluster, queue, lambda: None) for kind, table in _tables(cluster).items()},

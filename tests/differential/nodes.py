@@ -74,6 +74,8 @@ def _allocatable(rng: Random, features: Features) -> dict[str, str]:
     if "extended-resources" in features:
         amounts |= {"example.com/gpu": str(rng.choice([0, 1, 2, 8]))} if rng.random() < 0.7 else {}
         amounts |= {"hugepages-2Mi": rng.choice(["0", "64Mi", "1Gi"])} if rng.random() < 0.5 else {}
+    if "preemption" in features:
+        amounts["cpu"] = rng.choice(["1", "2", "2", "2", "3900m"])
     if "odd-nodes" in features and rng.random() < 0.4:
         odd = rng.choice(["cpu", "memory", "pods"])
         amounts = {name: amount for name, amount in amounts.items() if name != odd}

@@ -8,7 +8,20 @@ from tests.differential.features import Features
 from tests.differential.nodes import IMAGES, TAINTS
 from tests.differential.selectors import NUMBERS, node_selector, node_term, pod_labels
 from tests.differential.storage import NAMESPACE, pod_volumes
-from tests.differential.world import LOWEST_PRIORITY, NAMESPACES, OWNED, OWNER, OWNERS, PRIORITIES, RUNTIME_CLASS
+from tests.differential.world import (
+    BUDGET,
+    LOWEST_PRIORITY,
+    NAMESPACE_OF_PROMISED,
+    NAMESPACES,
+    NEVER,
+    OWNED,
+    OWNER,
+    OWNERS,
+    PRIORITIES,
+    RUNTIME_CLASS,
+    TOP_PRIORITY,
+    WAITING,
+)
 
 Json = dict[str, Any]
 
@@ -20,8 +33,12 @@ def bound_pod(name: str, node: str, rng: Random, features: Features, *, claims: 
     """A pod on a node, which kube-scheduler counts and does not judge: it may well overcommit its node."""
     pod = _pod(name, rng, features, claims)
     pod["spec"] |= {"nodeName": node, "schedulerName": SOMEBODY_ELSE}
-    if rng.random() < 0.5:
+    if rng.random() < (0.8 if "preemption" in features else 0.5):
         pod["spec"]["priorityClassName"] = rng.choice(sorted(PRIORITIES))
+    if "preemption" in features:
+        _enlarge(pod, rng, ["250m", "500m", "900m"])
+    if "budgets" in features and rng.random() < 0.6:
+        pod["metadata"]["labels"][BUDGET] = rng.choice(["none", "one", "some"])
     if affinity := pod_affinity(rng, pod["metadata"]["labels"], features, chance=0.3):
         pod["spec"]["affinity"] = affinity
     return pod
@@ -30,8 +47,8 @@ def bound_pod(name: str, node: str, rng: Random, features: Features, *, claims: 
 def incoming_pod(name: str, nodes: list[str], rng: Random, features: Features, *, claims: list[str]) -> Json:
     pod = _pod(name, rng, features, claims)
     spec = pod["spec"]
-    # It can preempt nobody: a case is one decision, and evictions would change the cluster of the next one.
-    spec |= {"schedulerName": KUBE_SCHEDULER, "priorityClassName": LOWEST_PRIORITY}
+    spec["schedulerName"] = KUBE_SCHEDULER
+    _give_rank(pod, nodes, rng, features)
     if "node-selector" in features:
         spec["nodeSelector"] = node_selector(rng)
     if affinity := _node_affinity(rng, nodes, features) | pod_affinity(
@@ -43,6 +60,40 @@ def incoming_pod(name: str, nodes: list[str], rng: Random, features: Features, *
     if {"taints", "unschedulable"} & features:
         spec["tolerations"] = [_toleration(rng) for _ in range(rng.choice([0, 1, 1, 2, 3]))]
     return pod
+
+
+def _give_rank(pod: Json, nodes: list[str], rng: Random, features: Features) -> None:
+    """Whom others may have to leave for, and who was promised a node; else it can preempt nobody."""
+    pod["spec"]["priorityClassName"] = LOWEST_PRIORITY
+    if "preemption" in features:
+        pod["spec"]["priorityClassName"] = rng.choice(["diff-middle", "diff-high", TOP_PRIORITY, TOP_PRIORITY])
+        _enlarge(pod, rng, ["900m", "1", "1500m"])
+    if "never" in features and rng.random() < 0.5:
+        pod["spec"]["priorityClassName"] = NEVER
+    # kube-scheduler asks a promised node even if the pod names others, and then tells of all what it heard there.
+    if "nominated" in features and rng.random() < 0.4 and "match-fields" not in features:
+        pod["status"] = {"nominatedNodeName": rng.choice(nodes)}
+
+
+def promised_pod(name: str, nodes: list[str], rng: Random, features: Features) -> Json:
+    """A pending pod with a promise: no node has the label it asks for, so it keeps waiting, and evicts nobody."""
+    pod = incoming_pod(name, nodes, rng, features - {"preemption", "never", "match-fields"}, claims=[])
+    spec = pod["spec"]
+    spec |= {"priorityClassName": rng.choice([NEVER, WAITING]), "nodeSelector": {"no-such-label": "x"}}
+    spec.pop("volumes", None)
+    if "far-promises" not in features:  # nor does any rule of another pod reach it in that namespace
+        pod["metadata"] = {"name": name, "namespace": NAMESPACE_OF_PROMISED}
+        spec.pop("affinity", None)
+        spec.pop("topologySpreadConstraints", None)
+    pod["status"] = {"nominatedNodeName": rng.choice(nodes)}
+    return pod
+
+
+def _enlarge(pod: Json, rng: Random, amounts: list[str]) -> None:
+    """Let it need a good part of a node, so that somebody may have to leave."""
+    if "resources" not in pod["spec"] and rng.random() < 0.9:
+        requests = pod["spec"]["containers"][0].setdefault("resources", {}).setdefault("requests", {})
+        requests["cpu"] = rng.choice(amounts)
 
 
 def _pod(name: str, rng: Random, features: Features, claims: list[str]) -> Json:

@@ -23,12 +23,14 @@ NOISE = frozenset(
         *("enableServiceLinks", "terminationGracePeriodSeconds"),
     )
 )
+SETS = ("feasible", "victims")
 
 
 def recorded(asked: Asked) -> str:
     """YAML, with the features that the case needs, so that the table can switch it off."""
     features = asked.case.features | asked.case.scene.features
-    answer = asdict(asked.answer) | {"feasible": sorted(asked.answer.feasible)}
+    answer = asdict(asked.answer)
+    answer |= {name: sorted(answer[name]) for name in SETS}
     content = {
         "features": sorted(features),
         "kube-scheduler": answer,
@@ -47,7 +49,7 @@ class Recording:
         self.surroundings: list[Json] = [*(body for _, body in world()), *content["cluster"]]
         self.incoming: Json = content["incoming"]
         answer = content["kube-scheduler"]
-        self.answer = Answer(**answer | {"feasible": frozenset(answer["feasible"])})
+        self.answer = Answer(**answer | {name: frozenset(answer.get(name, ())) for name in SETS})
 
 
 def _trimmed(value: Any) -> Any:

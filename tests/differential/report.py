@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tests.differential.judge import Judgement
 from tests.differential.recording import recorded
 from tests.differential.stage import Asked
 
@@ -33,16 +34,18 @@ class Tally:
     compared: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
+    preempting: Counter[str] = field(default_factory=Counter)  # refusals by whom koordpy lets go, beside kube-scheduler
     reasons: Counter[str] = field(default_factory=Counter)  # refusals in which kube-scheduler gave it
     scores: Counter[str] = field(default_factory=Counter)  # decisions in which the plugin preferred one node to another
     disagreements: list[Disagreement] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
-    def count(self, asked: Asked) -> None:
+    def count(self, asked: Asked, judgement: Judgement) -> None:
         self.compared += 1
         self.features.update(asked.case.features | asked.case.scene.features)
         answer = asked.answer
         self.outcomes[{0: "refused", 1: "one node"}.get(len(answer.feasible), "several nodes")] += 1
+        self.preempting.update([judgement.preempting] if judgement.preempting else [])
         self.reasons.update(answer.reasons())
         self.scores.update(plugin for plugin, scores in answer.by_plugin.items() if len(set(scores.values())) > 1)
 
@@ -55,6 +58,7 @@ class Tally:
                 f"by feature: {_told(self.features)}",
                 f"by reason: {_told(self.reasons)}",
                 f"by score: {_told(self.scores)}",
+                f"by victims: {_told(self.preempting)}",
                 f"{len(self.disagreements)} disagreements",
                 *(f"    {count} {kind}" for kind, count in kinds.most_common()),
             ]

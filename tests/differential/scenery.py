@@ -13,7 +13,7 @@ import aiohttp
 
 from tests.controlplane.client import Client
 from tests.differential.cases import Scene
-from tests.differential.fates import TOLD, carry_out
+from tests.differential.fates import carry_out, told
 from tests.differential.kube_scheduler import Event, KubeScheduler
 from tests.differential.storage import fence
 
@@ -26,8 +26,7 @@ ETCD = {
     "Pod": "pods",
 }
 RESOURCES = ETCD | {"Node": "nodes"}
-TOLD_ON_ARRIVAL = {"Node": "Add event for node", "Pod": "Add event for scheduled pod"}
-TOLD_ON_DEPARTURE = {"Node": "Delete event for node", "Pod": "Delete event for scheduled pod"}
+GATE = {"name": "example.com/wait-for-the-promise"}
 
 
 class Scenery:
@@ -48,18 +47,39 @@ class Scenery:
         for kind, total in self._stored.items() if stored else ():
             await self._scheduler.wait_for_added(kind, total)
         await self._scheduler.wait_for(event for each in others for event in _arrival(each, scene))
-        return [*stored, *others]
+        promised = await self._settled(scene.promised, scene)
+        await self._scheduler.wait_for(event for each in promised for event in _arrival(each, scene))
+        return [*stored, *others, *promised]
+
+    async def restore(self, scene: Scene, changed: list[Json]) -> list[Json]:
+        """Pods as they were before somebody was evicted or lost a promise."""
+        await self.remove(changed, *map(_departure, changed))
+        keys = {key_of(each) for each in changed}
+        self._scheduler.forget(keys)
+        again = await self._settled([pod for pod in [*scene.pods, *scene.promised] if key_of(pod) in keys], scene)
+        await self._scheduler.wait_for(event for each in again for event in _arrival(each, scene))
+        return again
 
     async def clear(self, objects: list[Json]) -> None:
-        gone = (
-            (TOLD_ON_DEPARTURE[each["kind"]], key_of(each)) for each in objects if each["kind"] in TOLD_ON_DEPARTURE
-        )
-        await self.remove(objects, *gone)
+        await self.remove(objects, *(_departure(each) for each in objects if each["kind"] in ("Node", "Pod")))
         self._scheduler.forget()
 
     async def create(self, obj: Json) -> Json:
+        if _promised(obj):
+            return await self._create_promised(obj)
         namespace = obj["metadata"].get("namespace", "")
         return (await self._client.create(RESOURCES[obj["kind"]], obj, namespace=namespace)).ok()
+
+    async def _create_promised(self, pod: Json) -> Json:
+        """The API server takes a promise only afterwards: behind a gate nobody schedules the pod meanwhile."""
+        meta = pod["metadata"]
+        gated = pod | {"spec": pod["spec"] | {"schedulingGates": [GATE]}}
+        (await self._client.create("pods", gated, namespace=meta["namespace"])).ok()
+        for patch, subresource in (({"status": pod["status"]}, "status"), ({"spec": {"schedulingGates": None}}, "")):
+            reply = await self._client.patch(
+                "pods", meta["name"], patch, namespace=meta["namespace"], subresource=subresource
+            )
+        return reply.ok()
 
     async def remove(self, objects: list[Json], *gone: Event) -> None:
         """Straight from etcd: to watches it is an ordinary deletion, and to the API server no work."""
@@ -76,8 +96,8 @@ class Scenery:
     async def _with_fate(self, obj: Json, scene: Scene) -> Json:
         made = await self.create(obj)
         meta = made["metadata"]
-        if fate := scene.fates.get(meta["name"]):
-            return await carry_out(self._client, made, fate)
+        for fate in scene.fates.get(meta["name"], ()):
+            made = await carry_out(self._client, made, fate)
         if phase := scene.storage.phases.get(meta["name"]):
             at = self._client.path(RESOURCES[obj["kind"]], meta["name"], meta.get("namespace", ""), "status")
             merge = {"Content-Type": "application/merge-patch+json"}
@@ -87,11 +107,25 @@ class Scenery:
 
 def _arrival(obj: Json, scene: Scene) -> list[Event]:
     """What kube-scheduler says of it."""
-    key, name = key_of(obj), obj["metadata"]["name"]
-    events = [(TOLD_ON_ARRIVAL[obj["kind"]], key)]
-    if name in scene.fates:
-        events.append((TOLD[scene.fates[name]], key))
-    return events
+    key, what = key_of(obj), _what(obj)
+    events = [f"Add event for {what}", *told(scene.fates.get(obj["metadata"]["name"], []))]
+    if _promised(obj):  # promised, let in, and refused
+        events += [f"Update event for {what}"] * 3
+    return [(event, key) for event in events]
+
+
+def _departure(obj: Json) -> Event:
+    return f"Delete event for {_what(obj)}", key_of(obj)
+
+
+def _what(obj: Json) -> str:
+    if obj["kind"] == "Node":
+        return "node"
+    return "scheduled pod" if obj["spec"].get("nodeName") else "unscheduled pod"
+
+
+def _promised(obj: Json) -> bool:
+    return bool(obj.get("status", {}).get("nominatedNodeName"))
 
 
 def key_of(obj: Json) -> str:

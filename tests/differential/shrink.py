@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from tests.differential import in_koordpy
-from tests.differential.answer import differences
 from tests.differential.cases import Case
+from tests.differential.judge import judge
 from tests.differential.report import Disagreement
 from tests.differential.stage import Stage
 
@@ -41,7 +40,7 @@ async def shrink(stage: Stage, large: Disagreement) -> Disagreement:
 
 async def _disagreement(stage: Stage, case: Case) -> Disagreement | None:
     (asked,) = [asked async for asked in stage.play(case.scene, [case])]
-    found = differences(asked.answer, in_koordpy.answer(asked.surroundings, asked.incoming))
+    found = judge(asked.answer, asked.surroundings, asked.incoming).found
     return Disagreement(asked, found) if found else None
 
 
@@ -52,10 +51,10 @@ def _kinds(disagreement: Disagreement) -> set[str]:
 
 def _reductions(case: Case) -> list[Reduction]:
     """Everything that could be taken away, the large things first."""
-    pods = [pod["metadata"]["name"] for pod in case.scene.pods]
+    pods, promised = ([pod["metadata"]["name"] for pod in some] for some in (case.scene.pods, case.scene.promised))
     nodes = [node["metadata"]["name"] for node in case.scene.nodes]
     return [
-        *(partial(_without_pod, name) for name in pods),
+        *(partial(_without_pod, name) for name in [*pods, *promised]),
         *(partial(_without_node, name) for name in nodes),
         *(partial(_without_part, name, at, part) for at, part in PARTS for name in [*pods, *nodes]),
         *(partial(_without_part, case.incoming["metadata"]["name"], at, part) for at, part in PARTS),
@@ -63,8 +62,10 @@ def _reductions(case: Case) -> list[Reduction]:
 
 
 def _without_pod(name: str, case: Case) -> Case:
-    pods = [pod for pod in case.scene.pods if pod["metadata"]["name"] != name]
-    return replace(case, scene=replace(case.scene, pods=pods))
+    pods, promised = (
+        [pod for pod in some if pod["metadata"]["name"] != name] for some in (case.scene.pods, case.scene.promised)
+    )
+    return replace(case, scene=replace(case.scene, pods=pods, promised=promised))
 
 
 def _without_node(name: str, case: Case) -> Case:

@@ -19,7 +19,17 @@ from tests.differential.answer import Answer
 from tests.differential.cases import Case, Scene
 from tests.differential.kube_scheduler import CHOSEN, KubeScheduler
 from tests.differential.scenery import Scenery, key_of
-from tests.differential.world import LOWEST_PRIORITY, NAMESPACES, PRIORITIES, RUNTIME_CLASS, world
+from tests.differential.world import (
+    LOWEST_PRIORITY,
+    NAMESPACE_OF_PROMISED,
+    NAMESPACES,
+    NEVER,
+    PRIORITIES,
+    RUNTIME_CLASS,
+    TOP_PRIORITY,
+    WAITING,
+    world,
+)
 
 Json = dict[str, Any]
 
@@ -42,6 +52,10 @@ class Asked:
         """Everything that is there before the pod comes in."""
         return [*self.world, *self.cluster]
 
+    @property
+    def pods(self) -> list[Json]:
+        return [each for each in self.cluster if each["kind"] == "Pod"]
+
 
 class Stage:
     """Where one scene after the other is played."""
@@ -57,7 +71,12 @@ class Stage:
             raise RuntimeError(f"there are nodes already, {names}: kube-scheduler would use them; delete them first")
         for resource, body in world():
             namespace = body["metadata"].get("namespace", "")
-            self._world.append((await self._client.create(resource, body, namespace=namespace)).ok())
+            made = (await self._client.create(resource, body, namespace=namespace)).ok()
+            if "status" in body:
+                made = (
+                    await self._client.replace(resource, made | {"status": body["status"]}, subresource="status")
+                ).ok()
+            self._world.append(made)
         await self._wait_for_admission()
 
     async def take_down_world(self) -> None:
@@ -70,7 +89,7 @@ class Stage:
         """Admission reads classes from a cache of its own, which learns of new ones a moment later."""
         spec = {"containers": [{"name": "main", "image": "none"}], "runtimeClassName": RUNTIME_CLASS}
         deadline = time.monotonic() + ADMISSION_SECONDS
-        for name in (*PRIORITIES, LOWEST_PRIORITY):
+        for name in (*PRIORITIES, LOWEST_PRIORITY, TOP_PRIORITY, NEVER, WAITING):
             probe = {"metadata": {"name": "probe"}, "spec": spec | {"priorityClassName": name}}
             while (reply := await self._client.create("pods", probe, namespace="diff-a", dryRun="All")).status == 403:
                 if time.monotonic() > deadline:
@@ -85,7 +104,11 @@ class Stage:
         async with watching as watch:
             for case in cases:
                 incoming = await self._scenery.create(case.incoming)
-                yield Asked(case, self._world, objects, incoming, await self._answer(incoming, watch))
+                answer = await self._answer(incoming, watch)
+                yield Asked(case, self._world, objects, incoming, answer)
+                changed = [each for each in objects if _is_changed(each, incoming, answer)]
+                again = await self._scenery.restore(scene, changed) if changed else []
+                objects = [*(each for each in objects if each not in changed), *again]
         await self._scenery.clear(objects)
 
     async def _answer(self, incoming: Json, watch: Watch) -> Answer:
@@ -97,7 +120,9 @@ class Stage:
         feasible = frozenset(totals) or frozenset([node] if node else [])
         told = f"Delete event for {'scheduled' if bound else 'unscheduled'} pod"
         await self._scenery.remove([incoming], (told, key))
-        return Answer(node, feasible, "" if node else _refusal(pod), totals, by_plugin)
+        victims = self._scheduler.victims(key)
+        promised = pod["status"]["nominatedNodeName"] if victims else ""
+        return Answer(node, feasible, "" if node else _refusal(pod), totals, by_plugin, promised, victims)
 
     async def _decision(self, incoming: Json, watch: Watch) -> Json:
         """The pod once it is bound or refused; or as it came, if it has a node and waits for its volumes there."""
@@ -126,8 +151,18 @@ def _has_waiting_claims(pod: Json) -> bool:
 
 
 def _refusal(pod: Json) -> str:
+    """What kube-scheduler says; the API server has words of its own for a pod behind a gate."""
     conditions = pod["status"].get("conditions", ())
-    return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
+    said = (each for each in conditions if each["type"] == "PodScheduled" and each.get("reason") != "SchedulingGated")
+    return next((each.get("message", "") for each in said), "")
+
+
+def _is_changed(obj: Json, incoming: Json, answer: Answer) -> bool:
+    """A victim; or a pod that was promised the same node, and had to give it up."""
+    if obj["kind"] != "Pod" or not answer.victims or "deletionTimestamp" in obj["metadata"]:
+        return False
+    gives_up = obj["status"].get("nominatedNodeName") == answer.promised
+    return key_of(obj) in answer.victims or (gives_up and obj["spec"]["priority"] < incoming["spec"]["priority"])
 
 
 @contextlib.asynccontextmanager
@@ -145,5 +180,5 @@ async def stage(control_plane: ControlPlane, scheduler: KubeScheduler) -> AsyncI
             yield built
         finally:
             await built.take_down_world()
-            for namespace in NAMESPACES:
+            for namespace in (*NAMESPACES, NAMESPACE_OF_PROMISED):
                 await sweep(control_plane.etcd_url, namespace, before)

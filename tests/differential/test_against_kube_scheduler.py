@@ -7,10 +7,12 @@ import pytest
 
 from tests.controlplane.server import ControlPlane
 from tests.differential.kube_scheduler import KubeScheduler
+from tests.differential.preempting import SAME
 from tests.differential.run import run
 from tests.differential.stage import stage
 
 CASES = 1000
+EVICTIONS = 60  # at least: random cases are of no use if nobody ever has to leave
 
 
 @pytest.fixture
@@ -28,4 +30,5 @@ async def test_koordpy_decides_as_kube_scheduler_does(control_plane: ControlPlan
         tally = await run(built, range(CASES))
     print(tally.summary())
     assert tally.compared == CASES
+    assert tally.preempting[SAME] >= EVICTIONS
     assert not tally.disagreements, tally.story()

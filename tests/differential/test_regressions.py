@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.differential import in_koordpy
-from tests.differential.answer import differences
 from tests.differential.features import ENABLED
+from tests.differential.judge import judge
 from tests.differential.recording import Recording
 
 RECORDINGS = {path.stem: Recording(path) for path in sorted((Path(__file__).parent / "regressions").glob("*.yaml"))}
@@ -15,5 +14,4 @@ RECORDINGS = {path.stem: Recording(path) for path in sorted((Path(__file__).pare
 @pytest.mark.parametrize("name", [name for name, recording in RECORDINGS.items() if recording.features <= ENABLED])
 def test_koordpy_says_what_kube_scheduler_said(name: str):
     recording = RECORDINGS[name]
-    koordpy = in_koordpy.answer(recording.surroundings, recording.incoming)
-    assert differences(recording.answer, koordpy) == []
+    assert judge(recording.answer, recording.surroundings, recording.incoming).found == []

@@ -15,6 +15,7 @@ NAMESPACES = {
     "diff-b": {"team": "blue", "env": "prod"},
     "diff-c": {"team": "blue"},
 }
+NAMESPACE_OF_PROMISED = "diff-promised"
 SELECTORS = {
     # namespace: selectors of its Services; two of them may match the same pod, and then both count
     "diff-a": [{"app": "web"}, {"tier": "front"}],
@@ -28,21 +29,35 @@ OWNERS = {
     "StatefulSet": ("apis/apps/v1/statefulsets", "apps/v1"),
     "ReplicationController": ("replicationcontrollers", "v1"),
 }
-PRIORITIES = {"diff-low": -10, "diff-high": 1000}
+PRIORITIES = {"diff-low": -10, "diff-middle": 10, "diff-high": 1000}
+TOP_PRIORITY = "diff-top"
 LOWEST_PRIORITY = "diff-lowest"
+NEVER, WAITING = "diff-never", "diff-waiting"  # of the highest and of a middle priority; neither evicts anybody
 RUNTIME_CLASS = "diff-heavy"
 OVERHEAD = {"cpu": "250m", "memory": "120Mi"}
+BUDGET = "budget"  # the label that budgets select by
+BUDGETS = {
+    # name: (selector, how many may go); the second and third overlap, and the last one means nobody to kube-scheduler
+    "none": ({"matchLabels": {BUDGET: "none"}}, 0),
+    "one": ({"matchLabels": {BUDGET: "one"}}, 1),
+    "some": ({"matchExpressions": [{"key": BUDGET, "operator": "In", "values": ["one", "some"]}]}, 2),
+    "empty": ({}, 0),
+}
 
 
 def world() -> list[tuple[str, Json]]:
     """Each object with the resource it is created as."""
-    objects = [("namespaces", _object("v1", "Namespace", name, labels=labels)) for name, labels in NAMESPACES.items()]
+    namespaces = NAMESPACES | {NAMESPACE_OF_PROMISED: {}}
+    objects = [("namespaces", _object("v1", "Namespace", name, labels=labels)) for name, labels in namespaces.items()]
     for namespace, selectors in SELECTORS.items():
         objects += [("services", _service(namespace, number, each)) for number, each in enumerate(selectors)]
     for namespace, labels in OWNED.items():
         objects += [(resource, _owner(kind, namespace, labels)) for kind, (resource, _) in OWNERS.items()]
-    for name, value in {**PRIORITIES, LOWEST_PRIORITY: -100}.items():
-        objects.append(("priorityclasses", _object("scheduling.k8s.io/v1", "PriorityClass", name) | {"value": value}))
+        objects += [("poddisruptionbudgets", _budget(namespace, name)) for name in BUDGETS]
+    for name, value in {**PRIORITIES, LOWEST_PRIORITY: -100, TOP_PRIORITY: 2000}.items():
+        objects.append(("priorityclasses", _priority_class(name, value)))
+    for name, value in {NEVER: 2000, WAITING: 10}.items():
+        objects.append(("priorityclasses", _priority_class(name, value) | {"preemptionPolicy": "Never"}))
     objects += storage_world()
     runtime = {"handler": "heavy", "overhead": {"podFixed": OVERHEAD}}
     objects.append(("runtimeclasses", _object("node.k8s.io/v1", "RuntimeClass", RUNTIME_CLASS) | runtime))
@@ -51,6 +66,18 @@ def world() -> list[tuple[str, Json]]:
 
 def _object(version: str, kind: str, name: str, **metadata: Any) -> Json:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}}
+
+
+def _priority_class(name: str, value: int) -> Json:
+    return _object("scheduling.k8s.io/v1", "PriorityClass", name) | {"value": value}
+
+
+def _budget(namespace: str, name: str) -> Json:
+    """The API server takes its status only afterwards; nobody else counts healthy pods here."""
+    selector, allowed = BUDGETS[name]
+    status = {"disruptionsAllowed": allowed, "currentHealthy": 5, "desiredHealthy": 5 - allowed, "expectedPods": 5}
+    budget = _object("policy/v1", "PodDisruptionBudget", f"budget-{name}", namespace=namespace)
+    return budget | {"spec": {"selector": selector, "minAvailable": 5 - allowed}, "status": status}
 
 
 def _service(namespace: str, number: int, selector: dict[str, str]) -> Json:
