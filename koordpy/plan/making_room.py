@@ -25,6 +25,7 @@ from koordpy.plan.answer import Placement
 from koordpy.plan.clearing import bound_to_stay, put_back, take_off, take_off_all
 from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 from koordpy.plan.job import Demand, Job
+from koordpy.plan.planner import refused_without_asking
 from koordpy.plan.profile import Filter, Profile
 from koordpy.plan.sparing import Guest, Sparing
 from koordpy.plan.victims import Ledger, whole_gang
@@ -66,8 +67,8 @@ class MakingRoom:
 
     def _place_some(self, members: list[PodRecord], wanted: int) -> int:
         shape, profile = members[0].shape, self._profiles[members[0].scheduler]
-        if shape is None or wanted <= 0:
-            return 0
+        if shape is None or wanted <= 0 or refused_without_asking(members[0], shape, self.cluster, profile) is not None:
+            return 0  # a claim that is not there, for example: nobody who leaves can cure that
         filling = _Filling(self, Guest(shape, profile))
         placed = 0
         for member in members[:wanted]:

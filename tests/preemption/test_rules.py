@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from koordpy.plan.preemption import Preemption
-from tests.plan.constraints import HOSTNAME, ZONE, affinity, host_port, pod_term, selector, taint
+from tests.plan.constraints import HOSTNAME, ZONE, affinity, host_port, pod_term, selector, spread_over, taint
 from tests.preemption.stage import HIGH, JOB_KEY, Stage
 
 APART_FROM_WEB = affinity(apart=[pod_term(HOSTNAME, selector(app="web"))])
@@ -101,6 +101,15 @@ def test_a_node_that_takes_no_pods_at_all_is_said_to_have_no_victims() -> None:
     here = stage("n1", pods=0)
     here.wants("p")
     assert here.refusal() == "0/1 nodes are available: 1 No preemption victims found for incoming pod."
+
+
+def test_nobody_leaves_for_a_pod_that_is_refused_on_every_node_alike() -> None:
+    """It has a wish about other pods, so that it is not enough to ask what would be without any of them."""
+    here = stage("n1", cpu=1)
+    here.runs("a", "n1")
+    here.wants("p", spread=[spread_over(ZONE, selector(app="web"), soft=True)])
+    here.pods[-1]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "not-there"}}]
+    assert here.refusal() == "0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 
 
 def test_a_terminating_pod_is_waited_for_and_not_a_victim_again() -> None:
