@@ -35,7 +35,7 @@ def nobody_waits_for_each_other(world: World) -> Iterator[str]:
     """No group that waits would be complete if others of no higher priority that wait let go."""
     all_holds = holds(world)
     own = {hold.key: hold for hold in all_holds}
-    for job in _jobs(world, all_holds):
+    for job in _jobs(world, all_holds) if len(all_holds) > 1 else ():
         if job.name in own:
             rivals = {hold.key for hold in all_holds if hold.priority <= own[job.name].priority} - {job.name}
             if rivals and _fits(job, rivals, world, all_holds):

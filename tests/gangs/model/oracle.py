@@ -107,10 +107,11 @@ def condition_of(pod: Json) -> str:
 
 
 class Gangs:
-    """The gangs of one state of the API objects."""
+    """The gangs of one state of the API objects, which does not change while this is in use."""
 
     def __init__(self, pods: Iterable[Json], pod_groups: Mapping[tuple[str, str], Json]) -> None:
         self.members: dict[str, list[Json]] = {}
+        self._configs: dict[str, Config] = {}
         self._pod_groups = pod_groups
         for pod in pods:
             if gang := gang_of(pod):
@@ -128,6 +129,11 @@ class Gangs:
         return not wanted or self.pod_group(gang) is not None
 
     def config(self, gang: str) -> Config:
+        if gang not in self._configs:
+            self._configs[gang] = self._resolve(gang)
+        return self._configs[gang]
+
+    def _resolve(self, gang: str) -> Config:
         """Field by field, the first that says something legal: members, oldest first; the PodGroup."""
         living = [pod["metadata"] for pod in self.members.get(gang, ()) if not is_finished(pod)]
         voices = sorted(living, key=lambda meta: (meta["creationTimestamp"], meta["name"]))
