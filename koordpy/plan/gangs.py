@@ -149,13 +149,14 @@ class _Attempt:
         left = sum(len(each.members) for each in self._batches if each.demand is demand and not each.stuck)
         return self._placed[demand.gang] + left < demand.needed
 
-    def _slack(self, each: _Batch) -> int:
-        """Slots that are offered beyond those wanted; the scarcest are negative."""
-        return self._slots(each, len(each.members)) - len(each.members)
+    def _slack(self, each: _Batch) -> tuple[int, int]:
+        """Slots that are offered beyond those wanted; the scarcest are negative. Of equals, who has fewer to choose."""
+        slots = self._slots(each, len(each.members))
+        return slots - len(each.members), slots
 
-    def _scarcity(self, each: _Batch) -> int:
+    def _scarcity(self, each: _Batch) -> tuple[int, int]:
         """The more slots there are, the lower."""
-        return -self._slots(each, _ALL)
+        return -self._slots(each, _ALL), 0
 
     def _slots(self, each: _Batch, most: int) -> int:
         """On all nodes, at most so many on each; one too few where nobody knows without asking one by one."""

@@ -77,6 +77,12 @@ def test_members_that_can_run_anywhere_leave_the_special_nodes_to_those_that_can
     assert {placed["any-1"], placed["any-2"]} == {"n2"}
 
 
+def test_they_do_so_also_if_both_have_as_many_slots_to_spare():
+    cluster = cluster_of({"cpu": 1, "labels": {"pool": "x"}}, {"cpu": 1, "labels": {"pool": "x"}}, {"cpu": 1})
+    pods = [*members(cluster, 2, "any", cpu=1), *members(cluster, 1, "picky", cpu=1, node_selector={"pool": "x"})]
+    assert len(where(cluster, planned(cluster, gang("a", pods)))) == 3
+
+
 def test_a_job_of_several_sizes_that_fits_only_when_packed_is_packed():
     cluster = cluster_of({"cpu": 6}, {"cpu": 6})
     pods = [*members(cluster, 3, "two", cpu=2), *members(cluster, 2, "three", cpu=3)]
