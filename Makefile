@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz lint fmt bench bench-full bench-plan controlplane clean
+.PHONY: help demo test fuzz fuzz-gangs lint fmt bench bench-full bench-plan controlplane clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: controlplane ## every test, the ones on a real kube-apiserver included
 
 fuzz: controlplane ## random clusters and pods, koordpy beside the real kube-scheduler (FUZZ=3000 cases, FROM=0)
 	@$(BIN)/python -m tests.differential --count $${FUZZ:-3000} --first $${FROM:-0}
+
+fuzz-gangs: $(READY) ## random worlds with gangs against the scheduler in memory (GANG_SEEDS=1000, or FROM:TO)
+	@GANG_SEEDS=$${GANG_SEEDS:-1000} $(BIN)/python -m pytest -q tests/gangs/test_model.py
 
 lint: $(READY) ## formatting, lint and strict types
 	@$(BIN)/ruff format --check --quiet . || { echo "run 'make fmt'"; exit 1; }

@@ -82,7 +82,7 @@ class Watches:
         objects = self._truth.objects[kind]
         for key, obj in objects.items():
             self._tell(kind, key, copy.deepcopy(obj))
-        for key in self.seen[kind].keys() - objects.keys():
+        for key in sorted(self.seen[kind].keys() - objects.keys()):
             self._tell(kind, key, None)
 
     def _tell(self, kind: str, key: str, obj: Json | None) -> None:
