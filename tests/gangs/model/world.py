@@ -121,6 +121,7 @@ class World:
     def progress(self) -> None:
         """Some of what is under way goes on, in any order."""
         things = [self._deliver, self._deliver, self._schedule, self._send, self._send, self.api.arrive]
+        self._time_out()
         for _ in range(self.rng.randrange(8)):
             self.rng.choice(things)()
             self.loop.turn()
@@ -129,7 +130,11 @@ class World:
             self.clock.now += 25  # some wait times end
 
     def come_to_rest(self) -> None:
-        """Everything arrives, every call is answered, every back-off ends; those that wait go on waiting."""
+        """Everything arrives, every call is answered, every back-off ends.
+
+        Those that wait go on waiting: two gangs that never fit and try again after their wait times would take turns
+        for ever.
+        """
         self.api.is_calm = True
         for _ in range(_TO_REST):
             self.loop.turn()
@@ -166,18 +171,18 @@ class World:
         if task.exception() is not None:
             self.wrong.append(f"a call failed: {task.exception()!r}")
 
+    def _time_out(self) -> None:
+        for stay in self.rig.scheduler.room.overdue():
+            self.rig.scheduler._permit.time_out(stay)
+
     def _schedule(self, only: set[str] | None = None) -> bool:
         """The next job is tried, which must be one of `only` if they are given."""
-        scheduler = self.rig.scheduler
-        overdue = scheduler.room.overdue()
-        for stay in overdue:
-            scheduler._permit.time_out(stay)
         ticket = self.rig.queue.pop()
         if only and (ticket is None or ticket.key not in only):
             self.wrong.append(
                 f"{sorted(only)} are half-bound, and {ticket.name if ticket else 'nobody'} is tried first"
             )
         if ticket is not None:
-            scheduler.schedule_one(ticket)
+            self.rig.scheduler.schedule_one(ticket)
             assert ticket.state is not State.IN_FLIGHT, f"{ticket.name} was popped and never answered"
-        return bool(overdue) or ticket is not None
+        return ticket is not None
