@@ -34,7 +34,7 @@ class FaultyTransport:
         self._all_answered.set()
         self.die_after_binds: int | None = None
         self.binds_until_outage: int | None = None  # 0: no call gets through; 2: two more binds do, and nothing after
-        self._open: set[asyncio.Timeout] = set()
+        self._open: dict[asyncio.Timeout, None] = {}  # a set would be cut in another order each time
         self.died = asyncio.Event()
 
     def die(self) -> None:
@@ -89,12 +89,12 @@ class FaultyTransport:
         watch = asyncio.timeout(None)
         try:
             async with watch, self._inner.stream(path) as chunks:
-                self._open.add(watch)
+                self._open[watch] = None
                 yield _chunks(chunks, cut_after)
         except TimeoutError:
             raise Unavailable(f"GET {path}: injected fault, the connection broke") from None
         finally:
-            self._open.discard(watch)
+            self._open.pop(watch, None)
 
     def _rule(self, request: Request) -> Rule | None:
         rule = next((rule for rule in self.rules if rule.matches(request)), None)

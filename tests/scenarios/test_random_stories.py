@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from koordpy import metrics
+from tests.scenarios.dice import seeded
 from tests.scenarios.teller import Teller
 from tests.scenarios.world import World, embedded_world
 
 
 @pytest.mark.parametrize("seed", range(25))
 async def test_in_virtual_time_everybody_runs_in_the_end(seed: int) -> None:
-    async with embedded_world() as world:
-        await tell(world, seed, chapters=60, pause_s=0.5)
+    with seeded(seed):
+        async with embedded_world() as world:
+            await tell(world, seed, chapters=60, pause_s=0.5)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -21,8 +24,10 @@ async def test_everybody_runs_in_the_end(world: World, seed: int) -> None:
 
 async def tell(world: World, seed: int, chapters: int, pause_s: float) -> None:
     teller = Teller(world, seed, pause_s)
+    rescued = metrics.RESCUES._value.get()
     try:
         await teller.tell(chapters)
+        assert metrics.RESCUES._value.get() == rescued, "somebody ran because of the periodic flush alone"
     except BaseException:
         print(seed, teller.told)
         raise
