@@ -172,8 +172,10 @@ class World:
             self.wrong.append(f"a call failed: {task.exception()!r}")
 
     def _time_out(self) -> None:
-        for stay in self.rig.scheduler.room.overdue():
+        room = self.rig.scheduler.room
+        for stay in room.overdue():
             self.rig.scheduler._permit.time_out(stay)
+        self.wrong += [f"the time of {stay.key} is up, and it goes on waiting" for stay in room.overdue()]
 
     def _schedule(self, only: set[str] | None = None) -> bool:
         """The next job is tried, which must be one of `only` if they are given."""
