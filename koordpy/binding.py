@@ -147,6 +147,10 @@ class Binder:
             outcome = await bind(self._client, ref(pod), node)
         except ApiError as error:
             self._falls_back(pod, release.ticket, error)
+        except Exception as error:
+            # A mistake of ours. If the bind was made all the same, the watch says so; the pod must not be lost.
+            log.exception("call_failed", hint="please report this; the pod is tried again")
+            self._falls_back(pod, release.ticket, error)
         else:
             metrics.BIND_SECONDS.observe(time.perf_counter() - started)
             metrics.STAGE_SECONDS.labels("Bind", pod.scheduler).observe(time.perf_counter() - started)

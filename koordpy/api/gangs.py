@@ -69,7 +69,8 @@ _KEYS: tuple[tuple[str, ...], ...] = (
     (keys.MATCH_POLICY, keys.SIGS_MATCH_POLICY),
     (keys.NETWORK_TOPOLOGY_SPEC,),
 )
-_ALSO_LABELS = frozenset((keys.SIGS_MIN_AVAILABLE,))
+_SAID = tuple(key for field_keys in _KEYS for key in field_keys)
+_ALSO_LABELS = (keys.SIGS_MIN_AVAILABLE,)
 
 
 def membership_of(meta: ObjectMeta) -> Membership | None:
@@ -89,29 +90,18 @@ def membership_of(meta: ObjectMeta) -> Membership | None:
 
 def wishes_of(meta: ObjectMeta) -> Wishes:
     """What a pod or a PodGroup says about its gang."""
-    found = tuple(_raw(meta, field_keys) for field_keys in _KEYS)
-    return SAYS_NOTHING if not any(found) else _read(found)
-
-
-def _raw(meta: ObjectMeta, field_keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Every value that stands there for a field, with its key, in the order in which they are asked."""
-    if not meta.annotations and not meta.labels:
-        return ()
-    return tuple(_values(meta, field_keys))
-
-
-def _values(meta: ObjectMeta, field_keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for key in field_keys:
-        if key in _ALSO_LABELS and key in meta.labels:
-            yield key, meta.labels[key]
-        if key in meta.annotations:
-            yield key, meta.annotations[key]
+    labels, annotations = meta.labels, meta.annotations
+    said = tuple([(key, annotations[key]) for key in _SAID if key in annotations])
+    labelled = tuple([(key, labels[key]) for key in _ALSO_LABELS if key in labels])
+    return _read(labelled, said) if said or labelled else SAYS_NOTHING
 
 
 @lru_cache(maxsize=4096)  # the members of a gang all say the same, in words that are thus read once
-def _read(found: tuple[tuple[tuple[str, str], ...], ...]) -> Wishes:
+def _read(labelled: tuple[tuple[str, str], ...], said: tuple[tuple[str, str], ...]) -> Wishes:
     complaints: list[Complaint] = []
-    minimum, total, mode, group, wait, policy, topology = found
+    minimum, total, mode, group, wait, policy, topology = (
+        tuple(_values(field_keys, dict(labelled), dict(said))) for field_keys in _KEYS
+    )
     return Wishes(
         minimum=_first(minimum, _count, complaints),
         total=_first(total, _count, complaints),
@@ -122,6 +112,17 @@ def _read(found: tuple[tuple[tuple[str, str], ...], ...]) -> Wishes:
         topology=_first(topology, _topology, complaints),
         complaints=tuple(complaints),
     )
+
+
+def _values(
+    field_keys: tuple[str, ...], labels: Mapping[str, str], said: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Every value that stands there for a field, with its key, in the order in which they are asked."""
+    for key in field_keys:
+        if key in labels:
+            yield key, labels[key]
+        if key in said:
+            yield key, said[key]
 
 
 def _first(values: tuple[tuple[str, str], ...], read: Callable[[str], T], complaints: list[Complaint]) -> T | None:

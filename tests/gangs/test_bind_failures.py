@@ -166,3 +166,17 @@ def test_a_bind_that_fails_when_its_gang_sleeps_again_does_not_break_the_wake_up
         rig.node("n1", cpu=cpu)
         rig.settle()
     assert rig.nodes_of("a") == ["n1", "n1"]
+
+
+def test_a_pod_is_not_lost_by_a_mistake_of_ours_in_its_bind():
+    class Broken(Binds):
+        async def write(self, method: str, path: str, body: Any, **_: object) -> bytes:
+            raise RuntimeError("nobody has thought of this")
+
+    rig = GangRig(client=Broken())
+    rig.node("n1", cpu=1)
+    rig.pod("p", cpu=1)
+    rig.settle()
+    send(rig)
+    assert not rig.cluster.pods[uid("p")].node
+    assert rig.queue.counts()[State.BACKOFF] == 1
