@@ -1,7 +1,7 @@
 """How the cost of planning a gang grows: with the cluster, and with the gang. They are what the log-log plot shows.
 
-Only `plan` is on the clock. Each gang has a shape of its own, as gangs in a cluster do, and leaves again after it was
-planned, so that every sample finds the same room.
+Only `plan_job` is on the clock. Each gang has a shape of its own, as gangs in a cluster do, and leaves again after it
+was planned, so that every sample finds the same room.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench.planning.objects import SCHEDULER, node, pod, typed_node, typed_pod
 from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Demand, Job
-from koordpy.plan.planner import plan
+from koordpy.plan.job_plan import plan_job
 from koordpy.plan.profiles import default_profile
 
 WARM_UP = 2
@@ -37,14 +37,14 @@ def name_of(size: int, nodes: int) -> str:
 
 
 def _figure(cluster: Cluster, nodes: int, size: int, attempts: int) -> Figure:
-    profile = default_profile(SCHEDULER)
+    profiles = {SCHEDULER: default_profile(SCHEDULER)}
     gc.collect()
     gc.freeze()  # as `koordpy run` does when the picture is complete
     samples = []
     for attempt in range(attempts + WARM_UP):
         job = _gang(cluster, size, attempt)
         started = time.perf_counter()
-        answer = plan(job, cluster, profile)
+        answer = plan_job(job, cluster, profiles)
         samples.append((time.perf_counter() - started) * 1000)
         if isinstance(answer, Refusal):
             raise BenchError(f"a gang of {size:,} was to be placed, and was refused: {answer.message}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.planning import growth, latency, memory, placement, wakeups
+from bench.planning import eviction, growth, latency, memory, placement, wakeups
 from bench.traces import DIRECTORY
 
 
@@ -29,6 +29,9 @@ class Sizes:
     growth_sizes: tuple[int, ...] = (1, 10, 100, 1_000, 10_000)
     growth_cluster: int = 10_000
     growth_attempts: int = 5
+    evicting_nodes: int = 5_000
+    evicting_gang: int = 250
+    evicting_attempts: int = 5
     network_nodes: int = 1_000
     gangs: int = 300  # of each trace
 
@@ -54,5 +57,7 @@ def run(sizes: Sizes, say: Callable[[str], None], traces: Path = DIRECTORY) -> l
     figures += growth.by_nodes(sizes.growth_nodes, sizes.growth_gang, sizes.growth_attempts)
     say(f"planning gangs of {sizes.growth_sizes[0]:,} to {sizes.growth_sizes[-1]:,} pods ...")
     figures += growth.by_size(sizes.growth_sizes, sizes.growth_cluster, sizes.growth_attempts)
+    say(f"seeking victims on {sizes.evicting_nodes:,} full nodes ...")
+    figures += eviction.figures(sizes.evicting_nodes, sizes.evicting_gang, sizes.evicting_attempts)
     figures += placement.figures(traces, sizes.network_nodes, sizes.gangs, say)
     return figures

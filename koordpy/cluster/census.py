@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -173,6 +173,17 @@ class Census:
             tally.counts[rows] += counts
         for term in self._carried(shape):
             term.counts[rows] += counts
+
+    def move_crowd(self, shape: Shape, counts: Mapping[int, int], sign: int) -> None:
+        """The same by row; nobody asks about most shapes, and then nothing but their places is noted."""
+        if len(self._terms) > self._most_terms:
+            self._drop_idle_terms()
+        for row, count in counts.items():
+            _note(shape, row, sign * count)
+        moved = [tally.counts for tally in self._including(shape)] + [term.counts for term in self._carried(shape)]
+        for each in moved:
+            for row, count in counts.items():
+                each[row] += sign * count
 
     def fit(self, capacity: int) -> None:
         """The node columns have grown."""

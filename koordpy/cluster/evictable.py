@@ -7,7 +7,7 @@ trial costs what there are shapes, not what there are pods.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +55,10 @@ class Evictable:
             for shape, rows in self._counts[priority].items():
                 if row in rows:
                     yield shape, rows[row]
+
+    def by_shape(self, upto: int) -> list[tuple[Shape, Mapping[int, int]]]:
+        """Everybody of at most this priority: node rows, and how many are there."""
+        return [each for priority in self.levels(upto + 1) for each in self._counts[priority].items()]
 
     def crowds(self, upto: int) -> Iterator[Crowd]:
         """Everybody of at most this priority."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
 from koordpy.cluster.arrays import Ints
 from koordpy.cluster.census import Census
 from koordpy.cluster.columns import NodeColumns
 from koordpy.cluster.ports import PortTable
-from koordpy.cluster.shapes import Shape, ShapeTable
+from koordpy.cluster.shapes import Request, Shape, ShapeTable
 from koordpy.cluster.storage import Storage
+
+Crowd = tuple[Shape, Mapping[int, int]]  # pods of a shape: node row -> how many
 
 
 class Occupancy:
@@ -36,3 +43,25 @@ class Occupancy:
             return
         self._nodes.take_all(rows, shape, counts)
         self.census.move_all(rows, shape, counts)
+
+    def move_crowds(self, crowds: Iterable[Crowd], sign: int) -> None:
+        """The same for pods of many shapes: most ask for the same few sizes, and room is moved once for each size."""
+        rows: defaultdict[Request, Counter[int]] = defaultdict(Counter)
+        like: dict[Request, Shape] = {}
+        for shape, counts in crowds:
+            if shape.traits.ports or shape.traits.claims:
+                for row, count in counts.items():
+                    self.move(row, shape, sign * count)
+                continue
+            like[shape.request] = shape
+            total = rows[shape.request]
+            for row, count in counts.items():
+                total[row] += sign * count
+            self.census.move_crowd(shape, counts, sign)
+        for request, moved in rows.items():
+            size = len(moved)
+            self._nodes.take_all(
+                np.fromiter(moved.keys(), dtype=np.int64, count=size),
+                like[request],
+                np.fromiter(moved.values(), dtype=np.int64, count=size),
+            )

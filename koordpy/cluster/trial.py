@@ -6,13 +6,19 @@ picture and keeps a log; counts are integers, so undoing in reverse restores eve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from koordpy.cluster.arrays import Ints
-from koordpy.cluster.occupancy import Occupancy
+from koordpy.cluster.occupancy import Crowd, Occupancy
 from koordpy.cluster.shapes import Shape
 from koordpy.cluster.storage import VolumeChoice
+
+
+class _Crowds(NamedTuple):
+    crowds: Sequence[Crowd]
+    sign: int
 
 
 class Trial:
@@ -20,8 +26,8 @@ class Trial:
 
     def __init__(self, occupancy: Occupancy) -> None:
         self._occupancy = occupancy
-        # (rows, shape, counts), (row, shape, count), or volumes promised
-        self._log: list[tuple[Ints, Shape, Ints] | tuple[int, Shape, int] | VolumeChoice] = []
+        # (rows, shape, counts), (row, shape, count), crowds and their sign, or volumes promised
+        self._log: list[tuple[Ints, Shape, Ints] | tuple[int, Shape, int] | _Crowds | VolumeChoice] = []
 
     def __enter__(self) -> Self:
         return self
@@ -42,6 +48,11 @@ class Trial:
             self._occupancy.move_all(rows, shape, counts)
             self._log.append((rows, shape, counts))
 
+    def place_crowds(self, crowds: Sequence[Crowd], sign: int) -> None:
+        """The same for pods of many shapes; a sign of -1 tries the nodes without them."""
+        self._occupancy.move_crowds(crowds, sign)
+        self._log.append(_Crowds(crowds, sign))
+
     def promise(self, volumes: VolumeChoice, node: str) -> None:
         """Try with these volumes taken."""
         if any(volumes):
@@ -58,6 +69,8 @@ class Trial:
             step = self._log.pop()
             if isinstance(step, VolumeChoice):
                 self._occupancy.storage.release(step)
+            elif isinstance(step, _Crowds):
+                self._occupancy.move_crowds(step.crowds, -step.sign)
             elif isinstance(step[0], int):
                 row, shape, count = step
                 self._occupancy.move(row, shape, -count)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-import numpy as np
-
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape
@@ -16,8 +14,7 @@ from koordpy.plan.victims import whole_gang
 
 def take_off_all(level: int, cluster: Cluster, trial: Trial) -> None:
     """Everybody of at most this priority leaves, but for gangs that go as a whole and cannot."""
-    for crowd in cluster.evictable.crowds(level):
-        trial.place_all(crowd.rows, crowd.shape, -crowd.counts)
+    trial.place_crowds(cluster.evictable.by_shape(level), -1)
     staying = (cluster.pods[uid] for uid in bound_to_stay(level, cluster))
     put_back((pod for pod in staying if cluster.may_be_evicted(pod) and pod.priority <= level), cluster, trial)
 
@@ -42,21 +39,11 @@ def bound_to_stay(level: int, cluster: Cluster) -> set[str]:
     return staying
 
 
-def _move(pods: Iterable[PodRecord], cluster: Cluster, trial: Trial, count: int) -> None:
-    """By shape and not one by one: a large preemption moves thousands of pods of a few shapes, several times."""
+def _move(pods: Iterable[PodRecord], cluster: Cluster, trial: Trial, sign: int) -> None:
     rows: defaultdict[Shape, Counter[int]] = defaultdict(Counter)
     for pod in pods:
         row = cluster.nodes.row_of(pod.node)
         if row is not None and pod.shape is not None:
-            rows[pod.shape][row] += count
-    for shape, counts in rows.items():
-        if len(counts) == 1:
-            for row, number in counts.items():
-                trial.place(row, shape, number)
-        else:
-            size = len(counts)
-            trial.place_all(
-                np.fromiter(counts.keys(), dtype=np.int64, count=size),
-                shape,
-                np.fromiter(counts.values(), dtype=np.int64, count=size),
-            )
+            rows[pod.shape][row] += 1
+    if rows:
+        trial.place_crowds(list(rows.items()), sign)
