@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -40,8 +41,8 @@ Profiles = Mapping[str, Profile]
 _MOST_SHOWN = 8
 # Domains of a level in which members that mind each other are placed for a try: it takes milliseconds each time, and
 # nothing else is scheduled meanwhile. What has not fitted in so many that looked right goes into a larger one.
-_MOST_TRIES = 16
-_MOST_TRIES_AT_TOP = 128
+_MOST_TRIES = 8
+_MOST_TRIES_AT_TOP = 64
 _MANY = 2**20  # slots of one node; so many of so many nodes still add up
 
 
@@ -223,35 +224,32 @@ class Gathering:
 
     def _place_in(self, level: int, domain: int) -> list[Placement] | None:
         if self._together is None:
-            ((shape, scheduler), members) = next(iter(self._batches.items()))
-            if shape is not None and _is_simple(shape, self._cluster, self._profiles[scheduler]):
-                return self._fill(level, domain, members)
-            return self._one_by_one(level, domain)
+            return self._fill(level, domain) if self._only_room_counts else self._one_by_one(level, domain)
         if self._together.looks_hopeless(self._levels[level], domain):
             return None
         found = self._one_by_one(level, domain)
-        if found is None and self._is_about_room_alone():
+        if found is None and self._only_room_counts and not self._multiples:
             self._together.failed_in(self._levels[level], domain)
         return found
 
-    def _is_about_room_alone(self) -> bool:
-        """Nobody minds who else is there, and domains that have the same room are the same to the job."""
+    @cached_property
+    def _only_room_counts(self) -> bool:
+        """Nobody minds who else is there: slots say all that there is to say."""
         shapes = ((shape, self._profiles[scheduler]) for shape, scheduler in self._batches)
-        simple = (shape is not None and _is_simple(shape, self._cluster, profile) for shape, profile in shapes)
-        return not self._multiples and all(simple)
+        return all(s is not None and batch.slots(s, self._cluster, profile) is not None for s, profile in shapes)
 
     def _one_by_one(self, level: int, domain: int) -> list[Placement] | None:
         if not self._tries_left:
             return None
         self._tries_left -= 1
         in_order = self._order(level, domain)
-        return (
-            self._first_fit(level, domain, self._job.members, in_order)
-            or self._anyhow(level, domain, in_order)
-            or self._first_fit(level, domain, self._largest_first(level, domain), TIGHTLY)
-        )
+        found = self._first_fit(level, domain, self._job.members, in_order) or self._anyhow(level, domain, in_order)
+        if found is None and self._together is not None:
+            found = self._first_fit(level, domain, self._largest_first(level, domain), TIGHTLY)
+        return found
 
-    def _fill(self, level: int, domain: int, members: list[PodRecord]) -> list[Placement] | None:
+    def _fill(self, level: int, domain: int) -> list[Placement] | None:
+        members = self._job.members
         rows = self._trees[0].rows(level, domain, len(members))
         if len(rows) < len(members):
             self._left_out[level, domain] = len(members) - len(rows)
@@ -378,7 +376,3 @@ def _offered(shape: Shape, cluster: Cluster, profile: Profile, wanted: int) -> I
             return np.zeros(cluster.nodes.capacity, dtype=np.int64)
         offered = np.where(accepted, wanted, 0)
     return np.minimum(offered, _MANY)
-
-
-def _is_simple(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
-    return batch.slots(shape, cluster, profile) is not None

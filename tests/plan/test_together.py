@@ -74,5 +74,5 @@ def test_members_that_mind_each_other_are_not_tried_in_every_domain_there_is():
     with mock.patch.object(Gathering, "_anyhow", autospec=True, side_effect=Gathering._anyhow) as tried:
         answer = gathered(cluster, three)
     assert isinstance(answer, Refusal)
-    assert tried.call_count == 16 + 16 + 1 + 1  # nodes, blocks, the spine, the cluster
+    assert tried.call_count == 8 + 8 + 1 + 1  # nodes, blocks, the spine, the cluster
     assert "2 of 3" in answer.message
