@@ -63,9 +63,8 @@ class NodeIntake:
 
     def _changed(self, happened: Happened) -> None:
         wake(self._cluster, self._queue, happened)
-        for pod in list(self._cluster.nominated.values()) if happened.change else ():
-            if pod.nominated_node == happened.node:  # what it was promised may be of no use any more
-                self._jobs.try_again(pod)
+        if happened.change:
+            self._jobs.recheck_promises({happened.node})
 
 
 class PodIntake:
@@ -92,6 +91,8 @@ class PodIntake:
         self._jobs.pod_changed(record)
         self._jobs.take_note()
         wake(self._cluster, self._queue, happened)
+        if happened.change & Change.POD_CAME:
+            self._jobs.recheck_promises({record.node})
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
         _, happened = self._cluster.remove_pod(uid)

@@ -39,10 +39,12 @@ class Jobs:
     def pod_gone(self, uid: str) -> None:
         self._queue.remove(uid)
 
-    def try_again(self, record: PodRecord) -> None:
-        """The job of a pod that was refused is tried again, whatever it sleeps for."""
-        free = not record.gang or self._cluster.gangs.is_free(record)
-        self._queue.rouse(record.uid if free else key_of(self._cluster.gangs.group_of(record.gang)))
+    def recheck_promises(self, nodes: Collection[str]) -> None:
+        """Something happened on these nodes: whoever was promised room there may have no use for it any more."""
+        for record in list(self._cluster.nominated.values()):
+            if record.nominated_node in nodes:
+                free = self._cluster.gangs.is_free(record)
+                self._queue.rouse(record.uid if free else key_of(self._cluster.gangs.group_of(record.gang)))
 
     def take_note(self) -> None:
         """Something happened to gangs: bring their tickets up to date."""

@@ -183,11 +183,12 @@ class Scheduler:
             refusal = self._prefilter(job, ticket)
         answer = refusal or self._postfilter.run(job, self._planning.plan(job))
         metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
-        if refusal is not None:
-            self._postfilter.release_promises(job)
         if isinstance(answer, Refusal):
             self._permit.let_go(job.key)
-            self._refuse(self._jobs.job_of(ticket) or job, ticket, answer, attempted=refusal is None)
+            now = self._jobs.job_of(ticket) or job  # with those who have just let go
+            if refusal is not None:
+                self._postfilter.release_promises(now)
+            self._refuse(now, ticket, answer, attempted=refusal is None)
         elif answer.missing is not None:
             self._accumulate(job, ticket, answer)
         elif answer.left_over is not None and not answer.placements and not self.room.get(job.key):
@@ -240,6 +241,7 @@ class Scheduler:
                 wake(self._cluster, self._queue, happened)
         if came:
             wake(self._cluster, self._queue, happened._replace(change=Change.POD_CAME))
+        self._jobs.recheck_promises({placement.node for placement in placements})
 
     def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal, *, attempted: bool = True) -> None:
         alike = alike_of(job, self._cluster) if job.demands else None

@@ -66,6 +66,18 @@ async def test_a_pod_of_higher_priority_may_take_it_and_the_job_is_planned_again
     await world.bound("high")
 
 
+async def test_a_promise_is_given_back_when_a_higher_one_has_taken_some_of_the_room(world: World) -> None:
+    """What is left of it is of no use to the job, and not kept from others."""
+    await preempting(world)
+    await world.stop()
+    await world.urgent("highest", cpu=1, priority=5000)
+    await world.pods("small", cpu=3)
+    await world.gone("low")
+    await world.start()
+    await world.bound("highest", "small")
+    await world.nominated(high="")
+
+
 async def test_promises_of_lower_priority_are_taken_back_on_nodes_that_are_cleared(world: World) -> None:
     await world.nodes(1, cpu=4)
     await world.runs("low-1", "n1", cpu=2, priority=1)
