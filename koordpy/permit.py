@@ -85,14 +85,14 @@ class Permit:
 
     def may_take(self, job: Job, answer: Plan) -> bool:
         """Not if the most complete of those that wait could not be completed any more."""
-        first = first_in_line(self.waiters(job.key), job.priority)
+        first = first_in_line(self.waiters(job.key), self.priority(job))
         return first is None or could_complete(first, self._cluster, self._profiles, beside=answer.placements)
 
     def spoils_another(self, job: Job, ticket: Ticket, answer: Plan) -> bool:
         """A gang that waits, and could be completed at this very moment, goes before one that would prevent it."""
         if not job.demands or not len(self.room) or ticket.yielded:
             return False
-        first = first_in_line(self.waiters(job.key), job.priority)
+        first = first_in_line(self.waiters(job.key), self.priority(job))
         if first is None or not could_complete(first, self._cluster, self._profiles):
             return False
         if could_complete(first, self._cluster, self._profiles, beside=answer.placements):
@@ -109,6 +109,10 @@ class Permit:
         return False
 
     # --- who waits ---
+
+    def priority(self, job: Job) -> int:
+        """Of a job: also those of its members count that wait here already, as they do in the queue."""
+        return max((member.priority for member in (*job.members, *self.room.members(job.key))), default=0)
 
     def waiters(self, but_not: str) -> Iterator[Waiter]:
         """Every group in the room but one."""

@@ -59,7 +59,8 @@ class PostFilter:
 
     def _ask_waiters(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
         """Those of lower priority that merely wait for others let go, if that helps."""
-        waiters = [w for w in self._permit.waiters(job.key) if w.priority < job.priority]
+        priority = self._permit.priority(job)
+        waiters = [w for w in self._permit.waiters(job.key) if w.priority < priority]
         if not waiters:
             return answer
         leaving = who_must_let_go(waiters, worth_of(answer), self._cluster, lambda: worth_of(self._planning.plan(job)))

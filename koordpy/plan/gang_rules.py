@@ -180,7 +180,8 @@ def _free(name: str, gang: Gang, cluster: Cluster) -> int:
     nodes.fit_resources()
     usable = nodes.live & ~nodes.unschedulable
     free = int(np.maximum(nodes.allocatable[resource] - nodes.requested[resource], 0)[usable].sum())
-    for member in (*gang.assumed.values(), *gang.bound.values()):
+    lower = (pod for pod in cluster.gangs.all_waiting() if pod.gang != gang.id and pod.priority < gang.priority)
+    for member in (*gang.assumed.values(), *gang.bound.values(), *lower):  # those who merely wait let go if need be
         if member.shape is not None:
             free += _amount(member.shape, name, cluster)
     return free

@@ -169,3 +169,29 @@ def test_a_gang_that_waits_with_a_large_member_takes_small_ones_instead_if_it_is
     rig.member("a-4", "a", cpu=1)
     rig.settle()
     assert len(rig.nodes_of("a")) == 3
+
+
+def test_a_gang_has_the_priority_of_those_of_it_that_wait_already():
+    """Its important member waits, and the other one, which is not, needs the room that gang `a` holds."""
+    rig = GangRig()
+    rig.node("n1", cpu=3)
+    rig.pod("old", cpu=1, on="n1")
+    rig.gang("a", 2, says=NON_STRICT)
+    rig.member("a-1", "a", cpu=1)
+    rig.member("a-2", "a", cpu=4)
+    rig.gang("b", 2, says=NON_STRICT)
+    rig.member("b-1", "b", cpu=1, priority=5)
+    rig.settle()
+    rig.member("b-2", "b", cpu=2)
+    rig.settle()
+    rig.gone("old")
+    rig.settle()
+    assert rig.nodes_of("b") == ["n1", "n1"]
+
+
+def test_min_resources_count_what_gangs_of_lower_priority_merely_hold():
+    rig = waiting()
+    rig.gang("boss", 2, cpu="2")
+    rig.members("boss", 2, priority=5)
+    rig.settle()
+    assert rig.nodes_of("boss") == ["n1", "n1"]

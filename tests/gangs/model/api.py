@@ -55,6 +55,7 @@ class Api:
             case "conflict":
                 raise Conflict("somebody was faster, or a webhook says so")
             case "forbidden":
+                self._pod(path.removesuffix("/binding"))  # about one that is gone, nobody is asked
                 raise Forbidden("a webhook says no", status=403)
         self._apply(method, path, body)
         await self._travel()
