@@ -137,13 +137,13 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _resources_missing(gangs: list[Gang], cluster: Cluster, culprit: str) -> Refusal | None:
-    """`minResources` against what is free anywhere; what the gang's own members hold counts as free.
+    """`minResources` against what is free anywhere; what members of the group hold counts as free.
 
     So does what could be freed for it: otherwise a gang that says what it needs could never preempt.
     """
     for gang in gangs:
         for name, wanted in gang.spec.min_resources:
-            free = _free(name, gang, cluster)
+            free = _free(name, gangs, cluster)
             if free >= wanted:
                 continue
             more = _could_be_freed(name, gang, cluster)
@@ -173,15 +173,17 @@ def _amount(shape: Shape, name: str, cluster: Cluster) -> int:
     return int(shape.amounts[shape.rows == cluster.resources.row(name)].sum())
 
 
-def _free(name: str, gang: Gang, cluster: Cluster) -> int:
+def _free(name: str, gangs: list[Gang], cluster: Cluster) -> int:
     if name not in cluster.resources.names:
         return 0
     resource, nodes = cluster.resources.row(name), cluster.nodes
     nodes.fit_resources()
     usable = nodes.live & ~nodes.unschedulable
     free = int(np.maximum(nodes.allocatable[resource] - nodes.requested[resource], 0)[usable].sum())
-    lower = (pod for pod in cluster.gangs.all_waiting() if pod.gang != gang.id and pod.priority < gang.priority)
-    for member in (*gang.assumed.values(), *gang.bound.values(), *lower):  # those who merely wait let go if need be
+    own = [member for gang in gangs for member in (*gang.assumed.values(), *gang.bound.values())]
+    group, priority = {gang.id for gang in gangs}, max(gang.priority for gang in gangs)
+    lower = (pod for pod in cluster.gangs.all_waiting() if pod.gang not in group and pod.priority < priority)
+    for member in (*own, *lower):  # those who merely wait let go if need be
         if member.shape is not None:
             free += _amount(member.shape, name, cluster)
     return free

@@ -98,3 +98,17 @@ def test_members_that_wait_still_count_for_the_priority_of_their_gang():
     assert rig.queue._tickets["default/a"].priority == 5
     rig.gang("a", 2, says=saying(mode="NonStrict", wait="1h"))
     assert rig.queue._tickets["default/a"].priority == 5
+
+
+def test_min_resources_of_one_gang_count_what_others_of_its_group_hold():
+    rig = GangRig()
+    rig.node("n1", cpu=3)
+    rig.gang("a", 2, says=saying(mode="NonStrict", groups=["a", "b"]))
+    rig.gang("b", 2, says=saying(mode="NonStrict", groups=["a", "b"]), cpu="3")
+    rig.members("a", 2)
+    rig.members("b", 2)
+    rig.settle()
+    assert len(rig.nodes_of("a") + rig.nodes_of("b")) == 3
+    rig.member("a-3", "a")  # they are tried again, and nothing has become worse
+    rig.attempt()
+    assert len(rig.nodes_of("a") + rig.nodes_of("b")) == 3

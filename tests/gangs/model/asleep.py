@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tests.builders import Json
 from tests.gangs.model.held import Hold, holds
-from tests.gangs.model.oracle import Gangs, cpu_of, gang_of, is_finished, is_pending, node_of
+from tests.gangs.model.oracle import Gangs, cpu_of, gang_of, is_finished, is_pending, is_terminating, node_of, uid_of
 from tests.gangs.model.search import Need, can_place
 from tests.gangs.model.truth import NODES
 from tests.gangs.model.world import World
@@ -156,13 +156,12 @@ def _is_misplaced(hold: Hold, world: World, all_holds: list[Hold]) -> bool:
 
 
 def _resources_suffice(job: Job, free: dict[str, int], world: World) -> bool:
-    """`minResources`; what a gang's own members have counts as free."""
+    """`minResources`; what members of the group have counts as free."""
     gangs, nodes = world.ledger.gangs(), world.truth.objects[NODES]
     there = sum(max(cpu, 0) for name, cpu in free.items() if not nodes[name]["spec"].get("unschedulable"))
-    for each in _own(job.group, gangs):
-        records = [world.rig.cluster.pods.get(pod["metadata"]["uid"]) for pod in gangs.members[each]]
-        own = sum(cpu_of(pod) for pod, record in zip(gangs.members[each], records, strict=True)
-                  if record is not None and record.node and not pod["metadata"].get("deletionTimestamp"))  # fmt: skip
-        if there + own < gangs.config(each).min_cpu:
-            return False
-    return True
+    own = _own(job.group, gangs)
+    for pod in (pod for each in own for pod in gangs.members[each]):
+        record = world.rig.cluster.pods.get(uid_of(pod))
+        if record is not None and record.node and not is_terminating(pod):
+            there += cpu_of(pod)
+    return all(there >= gangs.config(each).min_cpu for each in own)
