@@ -56,15 +56,16 @@ class NodeIntake:
             metrics.MALFORMED.labels("Node").inc()
             log.warning("malformed_object", kind="Node", object=node.metadata.name, problem=str(error))
             return
-        self._changed(happened)
+        self._changed(node.metadata.name, happened)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - nodes are known by name
-        self._changed(self._cluster.remove_node(key))
+        self._changed(key, self._cluster.remove_node(key))
 
-    def _changed(self, happened: Happened) -> None:
+    def _changed(self, name: str, happened: Happened) -> None:
         wake(self._cluster, self._queue, happened)
         if happened.change:
-            self._jobs.recheck_promises({happened.node})
+            self._jobs.recheck_promises({name})
+        self._jobs.recheck_waiting(name)  # also if it shrank, which is good news for nobody
 
 
 class PodIntake:
@@ -93,6 +94,10 @@ class PodIntake:
         wake(self._cluster, self._queue, happened)
         if happened.change & Change.POD_CAME:
             self._jobs.recheck_promises({record.node})
+            if self._cluster.nodes.is_overcommitted(
+                record.node
+            ):  # by somebody else; whoever only waits there gives way
+                self._jobs.recheck_waiting(record.node)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
         _, happened = self._cluster.remove_pod(uid)

@@ -46,6 +46,12 @@ class Jobs:
                 free = self._cluster.gangs.is_free(record)
                 self._queue.rouse(record.uid if free else key_of(self._cluster.gangs.group_of(record.gang)))
 
+    def recheck_waiting(self, node: str) -> None:
+        """Something happened to this node: members that wait there for the rest may have to give their place up."""
+        for record in list(self._cluster.gangs.all_waiting()):
+            if record.node == node:
+                self.refresh(self._cluster.gangs.group_of(record.gang))
+
     def take_note(self) -> None:
         """Something happened to gangs: bring their tickets up to date."""
         news = self._cluster.gangs.news

@@ -126,6 +126,14 @@ class Permit:
             priority = max(*(member.priority for member in members), *(gang.priority for gang in gangs))
             yield Waiter(stay.key, stay.group, priority, have / max(minimum, 1), tuple(members))
 
+    def behind(self, job: Job) -> list[Waiter]:
+        """For the first in line: those of its own priority that wait as well."""
+        everybody = list(self.waiters(""))
+        own = next((waiter for waiter in everybody if waiter.key == job.key), None)
+        if own is None or first_in_line(everybody, own.priority) is not own:
+            return []
+        return [waiter for waiter in everybody if waiter is not own and waiter.priority == own.priority]
+
     def let_go(self, key: str) -> None:
         """Unreserve: nothing of a job that waited stays assumed."""
         for pod in self.room.leave(key):

@@ -21,7 +21,7 @@ from koordpy.pingpong import PingPong
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.preemption import WAITS, Preemption, benefit_of
-from koordpy.plan.progress import Waiter, who_must_let_go, worth_of
+from koordpy.plan.progress import Waiter, Worth, who_must_let_go, worth_of
 from koordpy.plan.victim_search import is_whole
 from koordpy.planning import Planning
 from koordpy.queue import JobQueue
@@ -58,12 +58,18 @@ class PostFilter:
     # --- those that wait ---
 
     def _ask_waiters(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
-        """Those of lower priority that merely wait for others let go, if that helps."""
+        """Those of lower priority that merely wait for others let go, if that helps; equals, if it is complete then."""
         priority = self._permit.priority(job)
-        waiters = [w for w in self._permit.waiters(job.key) if w.priority < priority]
+        lower = [waiter for waiter in self._permit.waiters(job.key) if waiter.priority < priority]
+        answer = self._without(lower, job, answer, better_than=worth_of(answer))
+        return answer if is_whole(answer) else self._without(self._permit.behind(job), job, answer, better_than=(True,))
+
+    def _without(
+        self, waiters: list[Waiter], job: Job, answer: Plan | Refusal, *, better_than: Worth
+    ) -> Plan | Refusal:
         if not waiters:
             return answer
-        leaving = who_must_let_go(waiters, worth_of(answer), self._cluster, lambda: worth_of(self._planning.plan(job)))
+        leaving = who_must_let_go(waiters, better_than, self._cluster, lambda: worth_of(self._planning.plan(job)))
         self._release(leaving, job)
         return self._planning.plan(job) if leaving else answer
 

@@ -165,6 +165,11 @@ class NodeColumns:
         free = self.allocatable[shape.rows, row] - self.requested[shape.rows, row]
         return bool((free >= shape.amounts).all())
 
+    def is_overcommitted(self, name: str) -> bool:
+        """More is taken of a node than it has, of whatever."""
+        row = self._row_of.get(name)
+        return row is not None and bool((self.requested[:, row] > self.allocatable[:, row]).any())
+
     def fit_resources(self) -> None:
         """Make room for resources that were given rows since the last call, and count there what pods have of them."""
         missing = len(self._resources) - self.allocatable.shape[0]

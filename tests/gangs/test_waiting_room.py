@@ -195,3 +195,27 @@ def test_min_resources_count_what_gangs_of_lower_priority_merely_hold():
     rig.members("boss", 2, priority=5)
     rig.settle()
     assert rig.nodes_of("boss") == ["n1", "n1"]
+
+
+def test_room_that_a_waiting_member_cannot_use_any_more_is_free_for_others():
+    rig = GangRig()
+    rig.node("n1", cpu=2)
+    rig.gang("a", 2, says=saying(mode="NonStrict"))
+    rig.members("a", 2, cpu=2)
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"]
+    rig.pod("foreign", cpu=1, on="n1", scheduler="other")
+    rig.pod("s", cpu=1)
+    rig.settle()
+    assert rig.where("s") == "n1"
+
+
+def test_a_member_that_waits_on_a_node_that_shrinks_gives_its_place_up():
+    rig = GangRig()
+    rig.node("n1", cpu=2)
+    rig.gang("a", 2, says=saying(mode="NonStrict"))
+    rig.members("a", 2, cpu=2)
+    rig.settle()
+    rig.node("n1", cpu=1)
+    rig.settle()
+    assert rig.nodes_of("a") == []

@@ -53,13 +53,7 @@ def nobody_stands_in_its_own_way(world: World) -> Iterator[str]:
 
 
 def a_flush_finds_nobody(world: World) -> Iterator[str]:
-    """The scheduler is asked the same: woken for no reason, none of its jobs gets any further.
-
-    But for a member that waits where it fits no more, and loses its place with the next attempt of its gang.
-    """
-    all_holds = holds(world)
-    if any(_is_misplaced(hold, world, all_holds) for hold in all_holds):
-        return
+    """The scheduler is asked the same: woken for no reason, none of its jobs gets any further."""
     before = _whereabouts(world)
     world.rig.queue.flush(older_than_s=-1.0)
     world.come_to_rest()
@@ -146,13 +140,6 @@ def _free(gone: Collection[str], world: World, all_holds: list[Hold]) -> dict[st
         if node in free:
             free[node] -= cpu_of(pods[uid])
     return free
-
-
-def _is_misplaced(hold: Hold, world: World, all_holds: list[Hold]) -> bool:
-    nodes, free = world.truth.objects[NODES], _free((), world, all_holds)
-    return any(
-        name not in nodes or free[name] < 0 or nodes[name]["spec"].get("unschedulable") for name in hold.places.values()
-    )
 
 
 def _resources_suffice(job: Job, free: dict[str, int], world: World) -> bool:
