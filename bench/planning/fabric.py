@@ -15,7 +15,7 @@ from koordpy.plan.profiles import Wishes, build_profile
 SCHEDULER = "koord-scheduler"
 GPU = "nvidia.com/gpu"
 CPU_M_PER_NODE = 128_000
-NODES_PER_LEAF, LEAVES_PER_SPINE = 16, 8
+NODES_PER_LEAF, LEAVES_PER_SPINE, SPINES_PER_CORE = 16, 8, 8
 LAYERS = (
     Layer("SpineLayer", "", ("spine",)),
     Layer("LeafLayer", "SpineLayer", ("leaf",)),
@@ -32,7 +32,8 @@ def nodes_of(count: int, random: Random) -> Iterator[Node]:
     amounts = {"cpu": f"{CPU_M_PER_NODE}m", "memory": "1Ti", "pods": "256", GPU: str(GPUS_PER_NODE)}
     for number, place in enumerate(places):
         leaf = place // NODES_PER_LEAF
-        labels = {"leaf": f"leaf-{leaf}", "spine": f"spine-{leaf // LEAVES_PER_SPINE}"}
+        spine = leaf // LEAVES_PER_SPINE
+        labels = {"leaf": f"leaf-{leaf}", "spine": f"spine-{spine}", "core": f"core-{spine // SPINES_PER_CORE}"}
         meta = ObjectMeta(f"node-{number:04d}", uid=f"node-{number}", labels=labels)
         yield Node(meta, NodeSpec(), NodeStatus(allocatable=dict(amounts)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.planning import eviction, growth, latency, memory, placement, wakeups
+from bench.planning import eviction, gathering, growth, latency, memory, placement, wakeups
 from bench.traces import DIRECTORY
 
 
@@ -32,6 +32,8 @@ class Sizes:
     evicting_nodes: int = 5_000
     evicting_gang: int = 250
     evicting_attempts: int = 5
+    fabric_nodes: int = 5_000
+    fabric_gangs: tuple[int, ...] = (2, 32, 512)
     network_nodes: int = 1_000
     gangs: int = 300  # of each trace
 
@@ -59,5 +61,7 @@ def run(sizes: Sizes, say: Callable[[str], None], traces: Path = DIRECTORY) -> l
     figures += growth.by_size(sizes.growth_sizes, sizes.growth_cluster, sizes.growth_attempts)
     say(f"seeking victims on {sizes.evicting_nodes:,} full nodes ...")
     figures += eviction.figures(sizes.evicting_nodes, sizes.evicting_gang, sizes.evicting_attempts)
+    say(f"gathering gangs on {sizes.fabric_nodes:,} nodes ...")
+    figures += gathering.figures(sizes.fabric_nodes, sizes.fabric_gangs, sizes.growth_attempts)
     figures += placement.figures(traces, sizes.network_nodes, sizes.gangs, say)
     return figures

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.figures import BenchError, Figure
-from bench.planning import growth, latency, memory, wakeups
+from bench.planning import gathering, growth, latency, memory, wakeups
 from bench.planning.report import report
 from bench.planning.suite import Sizes, run
 
@@ -25,6 +25,8 @@ TINY = Sizes(
     evicting_nodes=20,
     evicting_gang=5,
     evicting_attempts=2,
+    fabric_nodes=40,
+    fabric_gangs=(2, 16),
     network_nodes=48,
     gangs=20,
 )
@@ -66,6 +68,11 @@ def test_memory_is_measured_with_everything_loaded():
     loaded = memory.load(nodes=5, pods=1_100)
     assert min(loaded.rss_mb, loaded.empty_mb) > 10  # in a process that has run tests, it may shrink meanwhile
     assert 1_500 < loaded.bytes_per_pod < 3_000
+
+
+def test_a_gathered_gang_that_does_not_fit_is_an_error_and_no_figure():
+    with pytest.raises(BenchError, match="was refused: 0/8 nodes are available: no domain holds the whole job"):
+        gathering.figures(nodes=8, sizes=(17,), attempts=1)
 
 
 @pytest.mark.parametrize("shapes", [1, 30])
