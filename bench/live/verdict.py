@@ -9,7 +9,7 @@ from bench.live.objects import Json
 from bench.live.workload import PROBE, Workload
 from tests.controlplane.client import Client
 
-_UNITS = {"m": 1, "Ki": 2**10 * 1000, "Mi": 2**20 * 1000, "Gi": 2**30 * 1000, "": 1000}
+_UNITS = {"m": 1, "": 1000} | {f"{unit}i": 2 ** (10 * power) * 1000 for power, unit in enumerate("KMGT", 1)}
 
 Amounts = dict[str, int]  # in thousandths
 
@@ -121,6 +121,6 @@ def _amounts(quantities: dict[str, str]) -> Amounts:
 
 
 def _thousandths(quantity: str) -> int:
-    """As the workloads write them: whole numbers with one of a few units."""
-    digits = quantity.rstrip("KMGim")
+    """Whole numbers with one of a few units: as the workloads write them, and as the API server shortens them."""
+    digits = quantity.rstrip("KMGTim")
     return int(digits) * _UNITS[quantity.removeprefix(digits)]

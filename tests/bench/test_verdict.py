@@ -31,6 +31,13 @@ def test_more_pods_than_a_node_takes_are_too_many():
     assert overcommitted([_node("n1")], pods) == ["n1 is overcommitted: 1000 thousandths of pods too many"]
 
 
+def test_amounts_are_read_as_the_api_server_shortens_them():
+    node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "192", "memory": "1Ti", "pods": "3"}}}
+    pod = {"metadata": {"name": "a"}, "spec": {"nodeName": "n1", "containers": [{"resources": {"requests": {}}}]}}
+    pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "192000m", "memory": "1024Gi"}
+    assert overcommitted([node], [pod]) == []
+
+
 def test_a_node_that_does_not_exist_holds_nothing():
     assert overcommitted([_node("n1")], [_pod("a", node="n2")]) == ["n2 does not exist, and pods are bound to it"]
 
