@@ -100,7 +100,8 @@ def _in_short(workload: Workload, scheduler: Scheduler, seen: Run) -> str:
     if not seen.ending.finished:
         return "; ".join(seen.problems)
     said = [f"{each.name}: {figure(each, workload, scheduler.name, [seen]).written()}" for each in measures(workload)]
-    return "; ".join([*said, *seen.problems])
+    writes = ", ".join(f"{count:,} {kind}" for kind, count in seen.writes.most_common())
+    return "; ".join([*said, f"writes: {writes}", *seen.problems])
 
 
 def _figures(
