@@ -13,6 +13,7 @@ from typing import Any
 Json = dict[str, Any]
 
 HOSTNAME = "kubernetes.io/hostname"
+POOL = "example.com/pool"
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -27,6 +28,7 @@ class Gang:
     priority_class: str = ""
     gather: tuple[str, ...] = ()  # layers of the network, from the lowest, in which it prefers to be gathered
     group: tuple[str, ...] = ()  # names of gangs that start together with it, its own included
+    pool: str = ""  # of nodes, the only ones it may use
     on: tuple[str, ...] = ()  # nodes of members that run already
     at: float = 0.0  # seconds after the first, where gangs come one after the other
     lasts: float = math.inf  # seconds from the last bind until its pods end
@@ -50,6 +52,7 @@ class Gang:
                     "containers": [{"name": "main", "image": "example.com/app:1", "resources": self.resources()}],
                     **({"priorityClassName": self.priority_class} if self.priority_class else {}),
                     **({"nodeName": node} if node else {}),
+                    **({"nodeSelector": {POOL: self.pool}} if self.pool else {}),
                 },
             }
 

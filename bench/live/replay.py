@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.live import network
 from bench.live.network import GPU, GPUS
-from bench.live.objects import Gang, Json, node
+from bench.live.objects import POOL, Gang, Json, node
 from bench.live.workload import Arrival, Workload
 from bench.traces import Role, TraceJob, serving, training
 
@@ -24,8 +24,8 @@ LEAF, LEAVES = 4, 4
 
 ALIBABA_EVERY = 6  # of its applications, one in so many
 ALIBABA_SECONDS = 1.0  # between two: most of them say no time of their creation
-ALIBABA_SPARE = 1.25  # more than is asked for: large pods leave gaps
-CPU_NODE_M = 192_000
+CPU_NODE_M, CPU_NODE_MIB = 192_000, 1_048_576
+LARGEST = 2  # of a node, no pod asks for more than one in so many; with so many times the room, each fits somewhere
 
 
 def philly(directory: Path) -> Workload:
@@ -51,7 +51,7 @@ def philly(directory: Path) -> Workload:
 def alibaba(directory: Path) -> Workload:
     """Applications of pods with GPUs and pods without, which start together: a gang for each size of pods."""
     trace = serving(directory)
-    jobs = trace.jobs[::ALIBABA_EVERY]
+    jobs = [job for job in trace.jobs[::ALIBABA_EVERY] if all(map(_fits_half_a_node, job.roles))]
     gangs = tuple(gang for number, job in enumerate(jobs) for gang in _serving_gangs(job, number * ALIBABA_SECONDS))
     return Workload(
         "trace-alibaba",
@@ -82,7 +82,9 @@ def _training_gang(job: TraceJob, at: float, lasts: float) -> Gang:
 def _serving_gangs(job: TraceJob, at: float) -> list[Gang]:
     names = tuple(f"{job.name}-{number}-{role.name}" for number, role in enumerate(job.roles))
     pairs = zip(names, job.roles, strict=True)
-    return [Gang(name, role.pods, requests=_requests(role), group=names, at=at) for name, role in pairs]
+    return [
+        Gang(name, role.pods, requests=_requests(role), group=names, pool=_pool(role), at=at) for name, role in pairs
+    ]
 
 
 def _requests(role: Role) -> dict[str, str]:
@@ -91,14 +93,24 @@ def _requests(role: Role) -> dict[str, str]:
     return {"cpu": f"{role.cpu_m}m", "memory": f"{role.memory_mib}Mi", **gpus}
 
 
+def _pool(role: Role) -> str:
+    return "gpu" if role.gpus else "cpu"
+
+
+def _fits_half_a_node(role: Role) -> bool:
+    return role.gpus == 1 or (role.cpu_m * LARGEST <= CPU_NODE_M and role.memory_mib * LARGEST <= CPU_NODE_MIB)
+
+
 def _serving_nodes(jobs: Sequence[TraceJob]) -> tuple[Json, ...]:
-    """Nodes with GPUs and nodes without, with a quarter more of both than is asked for."""
-    plain_m = sum(role.pods * role.cpu_m for job in jobs for role in job.roles if not role.gpus)
-    accelerated = math.ceil(ALIBABA_SPARE * sum(job.gpus for job in jobs) / GPUS)
-    plain = math.ceil(ALIBABA_SPARE * plain_m / CPU_NODE_M)
+    """A pool with GPUs and one without, so large that everything fits however it is spread."""
+    roles = [role for job in jobs for role in job.roles]
+    cpu = sum(role.pods * role.cpu_m for role in roles if not role.gpus) / CPU_NODE_M
+    memory = sum(role.pods * role.memory_mib for role in roles if not role.gpus) / CPU_NODE_MIB
+    accelerated = math.ceil(sum(role.pods * role.gpus for role in roles) / GPUS)
+    plain = math.ceil(LARGEST * (cpu + memory))
     with_gpus = {"cpu": "128", "memory": "1024Gi", GPU: str(GPUS)}
     without = {"cpu": f"{CPU_NODE_M}m", "memory": "1024Gi"}
     return (
-        *(node(f"gpu-{number:05d}", {}, with_gpus) for number in range(accelerated)),
-        *(node(f"cpu-{number:05d}", {}, without) for number in range(plain)),
+        *(node(f"gpu-{number:05d}", {POOL: "gpu"}, with_gpus) for number in range(accelerated)),
+        *(node(f"cpu-{number:05d}", {POOL: "cpu"}, without) for number in range(plain)),
     )
