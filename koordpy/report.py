@@ -28,11 +28,14 @@ from koordpy.kube.lane import Call, Lane
 from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annotate_object, say_unscheduled
 from koordpy.plan.answer import Refusal
 from koordpy.plan.rating import Rating
+from koordpy.restraint import Restraint
 
 _LANE_WIDTH = 8
 _CONFLICT_PAUSES_S = (0.02, 0.1, 0.5, 2.0)
 _SAY_AGAIN_FIRST_S = 2.0
 _SAY_AGAIN_MOST_S = 60.0
+_FEW = 20  # members of a gang that are told every change; those of larger ones are not told of figures all the time
+_HELD_BACK_CHECK_S = 1.0
 _MOST_COMPLAINTS = 10_000  # remembered, so as not to be made twice
 
 _Kind = Literal["Normal", "Warning"]
@@ -43,32 +46,58 @@ log = structlog.get_logger()
 class Reporter:
     """Tells the API server what was decided."""
 
-    def __init__(self, client: Client, cluster: Cluster, instance: str, wall: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        client: Client,
+        cluster: Cluster,
+        instance: str,
+        wall: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._client, self._cluster, self._wall = client, cluster, wall
+        self._restraint = Restraint(clock)
         self._events = EventRecorder(client, instance)
         self._said: dict[str, str] = {}  # UID -> the message that was last put into the lane
         self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
         self.lane = Lane(_LANE_WIDTH)
 
+    async def run(self) -> None:
+        """Say what there is to say, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.lane.run())
+            group.create_task(self._say_what_was_held_back())
+
     def scheduled(self, pod: PodRecord, node: str) -> Call:
         """The bind is through; returns what tells of it, which can wait until nobody waits for a bind."""
-        self._said.pop(pod.uid, None)
+        self.forget(pod.uid)
         text = f"Successfully assigned {pod.key} to {node}"
         note = Note(ref(pod).as_object, "Normal", "Scheduled", "Binding", text, pod.scheduler)
         return partial(self._record, note, self._wall())
 
-    def refused(self, pod: PodRecord, refusal: Refusal) -> None:
-        """The pod stays pending: condition and event, if they would say something new."""
+    def refused(self, pod: PodRecord, refusal: Refusal, *, of: int = 1) -> None:
+        """The pod, one `of` so many that are told the same, stays pending: condition and event, if they are news."""
         said = self._said.get(pod.uid, pod.refusal_seen)
         if said == refusal.message:
+            self._restraint.is_said(pod.uid)
+            return
+        if of > _FEW and self._restraint.holds_back(pod.uid, refusal):
             return
         self._said[pod.uid] = refusal.message
         self.lane.put(partial(self._set_condition, pod.uid, refusal))
         self._event(pod, "Warning", "FailedScheduling", "Scheduling", refusal.message)
 
     def forget(self, uid: str) -> None:
-        """The pod is gone."""
+        """The pod is gone, or bound."""
         self._said.pop(uid, None)
+        self._restraint.forget(uid)
+
+    async def _say_what_was_held_back(self) -> None:
+        while True:
+            await asyncio.sleep(_HELD_BACK_CHECK_S)
+            for uid, refusal in self._restraint.due():
+                pod = self._cluster.pods.get(uid)
+                if pod is not None and not pod.bound:
+                    self.refused(pod, refusal)
 
     def preempted(self, victim: PodRecord, job: str, trigger: PodRecord) -> None:
         """The victim is on its way out."""
@@ -170,6 +199,7 @@ class Reporter:
         self.lane.clear()
         self._cluster.gangs.take_back_abandonments()
         self._said.clear()
+        self._restraint.clear()
         for gang in self._cluster.gangs:
             gang.told = ""
         self._complained.clear()

@@ -98,7 +98,7 @@ class Scheduler:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.binder.run())
             group.create_task(self.evictor.lane.run())
-            group.create_task(self._reporter.lane.run())
+            group.create_task(self._reporter.run())
             group.create_task(self._flush_forever())
             try:
                 await self._schedule_forever()
@@ -249,8 +249,9 @@ class Scheduler:
             # One that waits may move its members, and `minResources` are counted over all nodes.
             alike = alike._replace(anywhere=True)
         self._queue.park(ticket, refusal.cures, refusal.plugins, alike=alike, attempted=attempted)
-        for member in (*job.members, *self.room.members(job.key)):
-            self._reporter.refused(member, refusal)
+        members = (*job.members, *self.room.members(job.key))
+        for member in members:
+            self._reporter.refused(member, refusal, of=len(members))
         for gang in self._gangs_of(job):
             self._reporter.gang_refused(gang, refusal)
         log.debug("refused", job=ticket.name, message=refusal.message)

@@ -40,7 +40,7 @@ class Instance:
             self.queue,
             jobs,
             profiles={profile.scheduler_name: profile},
-            reporter=Reporter(client, self.cluster, "test", wall=now),
+            reporter=Reporter(client, self.cluster, "test", wall=now, clock=now),
             volumes=self.binder,
             bind_width=4,
         )

@@ -63,7 +63,7 @@ class Rig:
         self.cluster.nodes.counts_all_resources = all(profile.counts_all_resources for profile in given)
         self.queue = JobQueue(clock=clock, wall=clock)
         api = cast("Client", client)  # without one, nothing is sent
-        self.reporter = Reporter(api, self.cluster, "rig", wall=clock)
+        self.reporter = Reporter(api, self.cluster, "rig", wall=clock, clock=clock)
         self.jobs = Jobs(self.cluster, self.queue, self.profiles.keys())
         self.scheduler = Scheduler(
             api,

@@ -1,0 +1,60 @@
+"""When members of a large gang are told again why they wait: at once if the reason is another one, else after a while.
+
+A gang of 250 that waits for its victims is refused anew whenever one of them has left: `500 Insufficient cpu`, then
+`499 Insufficient cpu`. Told each time, that is thousands of writes that nobody reads, while the API server is needed
+for the evictions. Nothing is lost: what was held back last is said when its time has come.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from koordpy.plan.answer import Refusal
+
+_AGAIN_S = 10.0
+_FIGURES = re.compile(r"\d+")
+
+
+class Restraint:
+    """Who was told what kind of reason, and when; and what is still to be said."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._told: dict[str, tuple[str, float]] = {}  # UID -> the reason without its figures, when
+        self._late: dict[str, Refusal] = {}
+
+    def holds_back(self, uid: str, refusal: Refusal) -> bool:
+        """Whether this is to be said later, or never if something else happens first."""
+        kind, now = _kind(refusal.message), self._clock()
+        told = self._told.get(uid)
+        if told is not None and told[0] == kind and now - told[1] < _AGAIN_S:
+            self._late[uid] = refusal
+            return True
+        self._told[uid] = kind, now
+        self._late.pop(uid, None)
+        return False
+
+    def is_said(self, uid: str) -> None:
+        """What was said last is true again."""
+        self._late.pop(uid, None)
+
+    def due(self) -> list[tuple[str, Refusal]]:
+        """What has been held back for long enough."""
+        now = self._clock()
+        ready = [uid for uid in self._late if now - self._told[uid][1] >= _AGAIN_S]
+        return [(uid, self._late.pop(uid)) for uid in ready]
+
+    def forget(self, uid: str) -> None:
+        self._told.pop(uid, None)
+        self._late.pop(uid, None)
+
+    def clear(self) -> None:
+        self._told.clear()
+        self._late.clear()
+
+
+@lru_cache(maxsize=256)  # all members of a gang are told the same
+def _kind(message: str) -> str:
+    return _FIGURES.sub("#", message)
