@@ -78,6 +78,8 @@ class PodIntake:
         if pod.is_finished:
             self._ended(pod.metadata.uid, self._cluster.finish_pod(pod))
             return
+        known = self._cluster.pods.get(pod.metadata.uid)
+        was_on = known.node if known is not None else ""
         with reshaping(self._cluster, self._jobs.refresh_all):
             record, happened = self._cluster.upsert_pod(pod)
         if record.bound and any(record.volumes):
@@ -92,11 +94,9 @@ class PodIntake:
         self._jobs.pod_changed(record)
         self._jobs.take_note()
         wake(self._cluster, self._queue, happened)
-        if happened.change & Change.POD_CAME:
+        if record.node and record.node != was_on:
             self._jobs.recheck_promises({record.node})
-            if self._cluster.nodes.is_overcommitted(
-                record.node
-            ):  # by somebody else; whoever only waits there gives way
+            if self._cluster.nodes.is_overcommitted(record.node):  # by somebody else: whoever only waits gives way
                 self._jobs.recheck_waiting(record.node)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID

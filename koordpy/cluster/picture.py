@@ -132,7 +132,11 @@ class Cluster:
             self._count_evictable(record, 1)
             return record, released
         left = self._leave(known) if known is not None else NOTHING
-        return record, left.together_with(self._enter(record)).together_with(released)
+        happened = left.together_with(self._enter(record)).together_with(released)
+        if known is not None and known.node == record.node and _ask_the_same(known, record):
+            # It is terminating by now, or has other labels: news, but of no room.
+            happened = happened._replace(change=happened.change & ~Change.ROOM_FREED | released.change)
+        return record, happened
 
     def remove_pod(self, uid: str) -> tuple[PodRecord | None, Happened]:
         """A pod is gone or finished: whatever it held is free."""
@@ -318,6 +322,10 @@ class Cluster:
         row = self.nodes.row_of(record.node)
         if row is not None and record.shape is not None and self.may_be_evicted(record):
             self.evictable.move(record.priority, record.shape, row, times)
+
+
+def _ask_the_same(one: PodRecord, other: PodRecord) -> bool:
+    return one.shape is not None and other.shape is not None and one.shape.request is other.shape.request
 
 
 def _selected_by(spec: PodSpec) -> Iterable[str]:
