@@ -43,6 +43,8 @@ from koordpy.volumebinder import VolumeBinder
 _SLICE_S = 0.005
 # A pod's default grace period is 30 s, and the lease must be released within it.
 _FINISH_S = 5.0
+# How long pods are not told why they wait while others are being evicted: a job waits for that, and it takes moments.
+_TELL_WITHIN_S = 2.0
 # kube-scheduler's figures.
 _FLUSH_EVERY_S = 30.0
 _FLUSH_OLDER_THAN_S = 300.0
@@ -86,6 +88,7 @@ class Scheduler:
             on_freed=lambda happened: wake(cluster, queue, happened),
             on_withdrawn=lambda key, at_once: queue.rouse(key) if at_once else queue.back_off(key),
         )
+        reporter.lane.go_behind(self.evictor.lane, _TELL_WITHIN_S)
         self._planning = Planning(cluster, profiles, topology=self._gangs.topology)
         self._permit = Permit(self._planning, queue, jobs, reporter=reporter, settings=self._gangs, clock=clock)
         self.room = self._permit.room

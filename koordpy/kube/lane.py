@@ -1,8 +1,9 @@
 """A lane: a fixed number of workers that carry out calls in the order in which they were asked for.
 
-Binds have a wide lane of their own; conditions and warnings travel in a narrow one beside it. What nobody waits for,
-the `Scheduled` event of each pod, goes *behind* the binds: an event costs the API server as much as a bind does, and
-ten thousand of them would double the time until the last pod runs. Nothing is dropped.
+Binds have a wide lane of their own; conditions and warnings travel in a narrow one beside it, and let evictions pass,
+since a job waits for them. What nobody waits for, the `Scheduled` event of each pod, goes *behind* the binds: an event
+costs the API server as much as a bind does, and ten thousand of them would double the time until the last pod runs.
+Nothing is dropped.
 """
 
 from __future__ import annotations
@@ -29,8 +30,18 @@ class Lane:
     def __init__(self, width: int, *, behind: Lane | None = None, patience_s: float = 0.0) -> None:
         self._width, self._behind, self._patience_s = width, behind, patience_s
         self._calls: asyncio.Queue[Call] = asyncio.Queue()
+        self._left = 0  # calls that are not done
+
+    def go_behind(self, first: Lane, patience_s: float) -> None:
+        """From now on, wait for another lane."""
+        self._behind, self._patience_s = first, patience_s
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._left
 
     def put(self, call: Call) -> None:
+        self._left += 1
         if self._behind is not None:
             call = partial(self._in_turn, call, time.monotonic() + self._patience_s, self._behind)
         self._calls.put_nowait(call)
@@ -43,7 +54,7 @@ class Lane:
         """Forget what was not begun, as when leadership was lost."""
         while not self._calls.empty():
             self._calls.get_nowait()
-            self._calls.task_done()
+            self._done()
 
     async def drained(self) -> None:
         """Return when everything that was put in has been carried out."""
@@ -55,9 +66,10 @@ class Lane:
                 group.create_task(self._work())
 
     async def _in_turn(self, call: Call, latest: float, first: Lane) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(latest - time.monotonic()):
-                await first.drained()
+        if not first.is_idle:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(latest - time.monotonic()):
+                    await first.drained()
         await call()
 
     async def _work(self) -> None:
@@ -68,4 +80,8 @@ class Lane:
             except Exception:
                 log.exception("call_failed", hint="please report this; nothing else is affected")
             finally:
-                self._calls.task_done()
+                self._done()
+
+    def _done(self) -> None:
+        self._left -= 1
+        self._calls.task_done()
