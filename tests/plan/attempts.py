@@ -9,6 +9,7 @@ from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.intake import NodeIntake, PodIntake
 from koordpy.jobs import Jobs
+from koordpy.kube.lane import Lane
 from koordpy.plan.answer import Refusal
 from koordpy.plan.profiles import default_profile
 from koordpy.queue import JobQueue
@@ -26,6 +27,7 @@ class Attempts:
     def __init__(self, *nodes: Json) -> None:
         self.cluster, self._queue = Cluster(), JobQueue()
         self.refusals: dict[str, Refusal] = {}  # by namespace/name
+        self.lane = Lane(1)  # as the reporter has one; nobody carries it out
         jobs = Jobs(self.cluster, self._queue, {NAME})
         self._nodes = NodeIntake(self.cluster, self._queue, jobs)
         self._pods = PodIntake(self.cluster, self._queue, jobs, on_gone=lambda uid: None)
@@ -51,6 +53,6 @@ class Attempts:
         """Pods that are on their way to a node."""
         return {record.key: record.node for record in self.cluster.pods.values() if record.node and not record.bound}
 
-    def refused(self, pod: PodRecord, refusal: Refusal) -> None:
+    def refused(self, pod: PodRecord, refusal: Refusal, *, of: int = 1) -> None:
         """What the reporter would be told."""
         self.refusals[pod.key] = refusal
