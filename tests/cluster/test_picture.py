@@ -151,3 +151,15 @@ def test_more_allocatable_is_news_and_less_is_not():
     cluster = cluster_of(node(cpu=4))
     assert cluster.upsert_node(node(cpu=8)).change is Change.NODE_GREW
     assert cluster.upsert_node(node(cpu=2)) is NOTHING
+
+
+def test_a_pod_that_begins_to_terminate_frees_no_room():
+    cluster = cluster_of(node())
+    running, leaving = (pod_json("a", cpu=1, node="n1", terminating=leaves) for leaves in (False, True))
+    for obj in (running, leaving):
+        obj["metadata"]["uid"] = "a"
+    cluster.upsert_pod(typed(with_identity(running), Pod))
+    _, happened = cluster.upsert_pod(typed(with_identity(leaving), Pod))
+    assert not happened.change & Change.ROOM_FREED
+    assert happened.change & Change.POD_LEFT  # whoever is spread does not count it any more
+    assert cluster.remove_pod("a")[1].change & Change.ROOM_FREED

@@ -219,3 +219,24 @@ def test_a_member_that_waits_on_a_node_that_shrinks_gives_its_place_up():
     rig.node("n1", cpu=1)
     rig.settle()
     assert rig.nodes_of("a") == []
+
+
+def test_the_first_in_line_is_completed_before_an_equal_that_holds_what_it_lacks():
+    """`d` may take two of three CPUs, as `a` could be completed with the third; but a single pod gets that one."""
+    rig = GangRig()
+    rig.node("n1", cpu=1)
+    rig.gang("d", 3, says=NON_STRICT)
+    rig.members("d", 3, cpu=2)
+    rig.settle()
+    rig.hand_clock.now += 1
+    rig.pod("s", cpu=1, node_selector={"kubernetes.io/hostname": "n2"})
+    rig.settle()
+    rig.hand_clock.now += 1
+    rig.gang("a", 2, says=NON_STRICT)
+    rig.members("a", 2)
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"]
+    rig.hand_clock.now += 20
+    rig.node("n2", cpu=3)
+    rig.settle()
+    assert (rig.where("s"), rig.nodes_of("a"), rig.nodes_of("d")) == ("n2", ["n1", "n2"], [])

@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.wakeups.rig import Rig, client_of
+from koordpy.cluster.changes import Change
+from koordpy.plan.answer import Refusal
+from tests.wakeups.rig import Rig, client_of, uid
 
 pytestmark = pytest.mark.looptime
 
@@ -78,3 +80,30 @@ async def test_a_condition_held_up_by_an_outage_is_not_said_of_a_pod_that_was_pl
         api.down = False
         await asyncio.sleep(SOON_S)
         assert not api.conditions
+
+
+@pytest.mark.parametrize(("members", "told"), [(20, 2), (21, 1)])
+async def test_members_of_large_gangs_are_told_of_new_figures_only_after_a_while(members: int, told: int):
+    api = Outage(503)
+    api.down = False
+    async with running(api) as rig:
+        rig.pod("p", cpu=2, scheduler="other")  # so that nobody but the test speaks of it
+        pod = rig.cluster.pods[uid("p")]
+        for figure in (500, 499):
+            rig.reporter.refused(pod, Refusal(f"{figure} Insufficient cpu", Change.NONE, pod.uid), of=members)
+            await asyncio.sleep(1)
+        assert list(api.conditions.values()) == [told]
+        await asyncio.sleep(12)
+        assert list(api.conditions.values()) == [2]
+
+
+async def test_nobody_is_told_anything_while_others_are_being_evicted():
+    api = Outage(503)
+    api.down = False
+    async with running(api) as rig:
+        rig.scheduler.evictor.lane.put(lambda: asyncio.sleep(1))
+        rig.pod("p", cpu=2)
+        await asyncio.sleep(0.9)
+        assert not api.conditions
+        await asyncio.sleep(0.2)
+        assert len(api.conditions) == 1
