@@ -22,7 +22,7 @@ from koordpy.api.policy import PodDisruptionBudget
 from koordpy.api.topology import NAME as TOPOLOGY_NAME
 from koordpy.api.topology import ClusterNetworkTopology, Layer, chain
 from koordpy.api.workload import Namespace, ReplicaSet, Service
-from koordpy.cluster.changes import Change, Happened
+from koordpy.cluster.changes import NOTHING, Change, Happened
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.room import Room
@@ -69,7 +69,11 @@ class NodeIntake:
 
 
 class PodIntake:
-    """Pods into records; ours that are pending, into the queue."""
+    """Pods into records; ours that are pending, into the queue.
+
+    Twenty members of a gang that come at once are one piece of news about it. So the news of gangs are not taken note
+    of here, pod by pod, but by whoever knows what has come together (`Jobs.take_note`), before anything is planned.
+    """
 
     def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs, on_gone: Callable[[str], None]) -> None:
         self._cluster, self._queue, self._jobs, self._on_gone = cluster, queue, jobs, on_gone
@@ -92,7 +96,6 @@ class PodIntake:
         if record.defect:
             self._complain(record)
         self._jobs.pod_changed(record)
-        self._jobs.take_note()
         wake(self._cluster, self._queue, happened)
         if record.node and record.node != was_on:
             self._jobs.recheck_promises({record.node})
@@ -106,7 +109,6 @@ class PodIntake:
 
     def _ended(self, uid: str, happened: Happened) -> None:
         self._jobs.pod_gone(uid)
-        self._jobs.take_note()
         self._on_gone(uid)
         wake(self._cluster, self._queue, happened)
 
@@ -264,7 +266,7 @@ def reshaping(cluster: Cluster, on_reshaped: Callable[[], None]) -> Iterator[Non
 
 def wake(cluster: Cluster, queue: JobQueue, happened: Happened) -> None:
     """Wake what the change could cure, if the node it happened on has room for it."""
-    if happened.change:
+    if happened is not NOTHING and queue.anybody_sleeps and happened.change:
         found = (cluster.nodes.row_of(name) for name in (happened.node, happened.other_node))
         rows = [row for row in found if row is not None]
         room = Room(cluster)

@@ -253,6 +253,11 @@ class JobQueue:
 
     # --- wake-ups ---
 
+    @property
+    def anybody_sleeps(self) -> bool:
+        """Whether there is somebody to wake at all."""
+        return bool(self._parked)
+
     def wake(self, change: Change, has_room: Callable[[Wants, int], bool]) -> None:
         """Something happened: wake a scout of the jobs that it could cure.
 

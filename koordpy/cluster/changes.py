@@ -44,6 +44,10 @@ class Happened(NamedTuple):
 
     def together_with(self, other: Happened) -> Happened:
         """Both, as one piece of news."""
+        if other is NOTHING:  # as good as always, and a tenth of what taking in a pod would cost otherwise
+            return self
+        if self is NOTHING:
+            return other
         nodes = dict.fromkeys(n for n in (self.node, self.other_node, other.node, other.other_node) if n)
         first, second = [*nodes, "", ""][:2]
         return Happened(self.change | other.change, first, second)

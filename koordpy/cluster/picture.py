@@ -36,6 +36,7 @@ from koordpy.cluster.workloads import Workloads
 
 # Whoever was promised a node counted there as a pod does: not only its room may have been in the way, but its rules.
 _PROMISE_ENDED = Change.ROOM_FREED | Change.POD_LEFT
+_LEFT = Change.ROOM_FREED | Change.POD_LEFT
 
 
 class Cluster:
@@ -310,7 +311,7 @@ class Cluster:
         if not uids:
             del self._on_node[record.node]
         self._count(record, -1)
-        return Happened(Change.ROOM_FREED | Change.POD_LEFT, record.node)
+        return Happened(_LEFT, record.node)
 
     def _count(self, record: PodRecord, times: int) -> None:
         row = self.nodes.row_of(record.node)

@@ -154,9 +154,9 @@ async def _from_cluster() -> Credentials:
         ) from error
 
 
-def _ssl_context(configuration: Any) -> ssl.SSLContext | bool:
+def _ssl_context(configuration: Any) -> ssl.SSLContext | None:
     if not configuration.host.startswith("https:"):
-        return True  # aiohttp's word for "the default", never used over plain HTTP
+        return None
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     # Cluster CAs often lack the key usage extensions that newer OpenSSLs insist on in strict mode.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -77,11 +77,21 @@ class Sink(Protocol[T_contra]):
         """An object is gone, or left the field selector."""
 
 
-class Reflector(Generic[T]):
-    """One resource, kept up to date in one sink."""
+def _nothing_more() -> None:
+    pass
 
-    def __init__(self, client: Client, resource: Resource[T], sink: Sink[T]) -> None:
-        self._client, self._resource, self._sink = client, resource, sink
+
+class Reflector(Generic[T]):
+    """One resource, kept up to date in one sink. `after_batch` is called when all that came together has been told."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[T],
+        sink: Sink[T],
+        after_batch: Callable[[], None] = _nothing_more,
+    ) -> None:
+        self._client, self._resource, self._sink, self._after_batch = client, resource, sink, after_batch
         self._known: dict[str, tuple[str, str]] = {}  # key -> uid, resourceVersion, as the sink was told
         self._version = ""  # where to resume; empty: list first
         self._lists_wanted = 1
@@ -124,6 +134,7 @@ class Reflector(Generic[T]):
         """There is no such resource, at least not yet: all of it that was known is gone."""
         for key in list(self._known):
             self._gone(key)
+        self._after_batch()
         self._version = ""
         self._recovered()
         self.synced.set()
@@ -146,12 +157,14 @@ class Reflector(Generic[T]):
             page = await self._client.page(self._resource.path, **query)
             for raw in page.items:
                 self._listed(raw, seen)
+            self._after_batch()
             token = page.metadata.continue_
             if not token:
                 break
             await asyncio.sleep(0)  # a page of pods is 15 ms of decoding; let binds pass between pages
         for key in self._known.keys() - seen:
             self._gone(key)
+        self._after_batch()
         self._recovered()
         if wanted == self._lists_wanted:  # else a resync was asked for since, and this list is older than its question
             self._version = page.metadata.resource_version
@@ -196,18 +209,25 @@ class Reflector(Generic[T]):
         if not heard and clock() - opened < 1.0:
             raise Unavailable(f"watch of {self._resource.name}: ended as soon as it was opened")
 
-    async def _hear(self, lines: Iterable[bytes]) -> None:
-        for number, line in enumerate(lines):
-            if number % _LINES_PER_TURN == _LINES_PER_TURN - 1:
+    async def _hear(self, lines: list[bytes]) -> None:
+        for start in range(0, len(lines), _LINES_PER_TURN):
+            if start:
                 await asyncio.sleep(0)
             if not self._version:  # resync was asked for: what is still in the buffer is older than its list
                 return
+            try:
+                self._apply_all(lines[start : start + _LINES_PER_TURN])
+            finally:
+                self._after_batch()
+        self._backoff.reset()
+
+    def _apply_all(self, lines: Iterable[bytes]) -> None:
+        for line in lines:
             try:
                 event = decode_event(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise Unavailable(f"watch of {self._resource.name}: unreadable line: {error}") from None
             self._apply(event)
-        self._backoff.reset()
 
     def _apply(self, event: WatchEvent) -> None:
         if event.type == "ERROR":

@@ -14,8 +14,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NamedTuple, Protocol, Self, TypeGuard
 
-import aiohttp
-
 from koordpy import __version__
 from koordpy.kube.credentials import Credentials
 from koordpy.kube.errors import Unavailable, error_of
@@ -75,30 +73,13 @@ class HttpTransport:
 
     def __init__(self, credentials: Credentials, connections: int) -> None:
         self._credentials = credentials
-        self._connections = connections
-        tls = credentials.ssl_context if isinstance(credentials.ssl_context, ssl.SSLContext) else None
-        self._wire = Wire(credentials.url, tls, credentials.server_name, connections)
-        self._session: aiohttp.ClientSession | None = None
+        self._wire = Wire(credentials.url, credentials.ssl_context, credentials.server_name, connections)
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,  # watches, of which there are a dozen
-                ssl=self._credentials.ssl_context,
-                keepalive_timeout=75,
-            ),
-            # netrc and proxy look-ups happen in a thread for each request: a quarter of the throughput.
-            trust_env=False,
-            headers={"User-Agent": f"koordpy/{__version__}"},  # and so the field manager in managedFields
-            read_bufsize=2**20,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._wire.close()
-        if self._session is not None:
-            await self._session.close()
 
     async def send(
         self,
@@ -119,8 +100,7 @@ class HttpTransport:
 
     async def _send_once(self, request: _Request, identity: dict[str, str], timeout_s: float) -> Response:
         method, path, body, content_type, may_send = request
-        lines = "".join(f"{name}: {value}\r\n" for name, value in identity.items())
-        headers = f"{_ALWAYS}Content-Type: {content_type}\r\n{lines}"
+        headers = f"{_ALWAYS}Content-Type: {content_type}\r\n{_lines(identity)}"
         try:
             async with asyncio.timeout(timeout_s):
                 return Response(
@@ -131,36 +111,30 @@ class HttpTransport:
 
     @asynccontextmanager
     async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
-        assert self._session is not None
         identity = await self._credentials.headers()
-        headers = {"Accept": "application/json", **identity}
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
         try:
-            async with self._session.get(
-                self._credentials.url + path,
-                headers=headers,
-                timeout=timeout,
-                server_hostname=self._credentials.server_name,
-            ) as answer:
-                if answer.status != 200:
-                    if answer.status == 401:
+            async with self._wire.stream(path, _ALWAYS + _lines(identity), connect_s=_CONNECT_S) as stream:
+                head = await stream.head()
+                if head.status != 200:
+                    if head.status == 401:
                         await self._credentials.renew(refused=identity)
-                    raise error_of("GET", path, answer.status, await answer.read(), answer.headers.get("Retry-After"))
-                yield answer.content.iter_any()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                    body = b"".join([piece async for piece in stream.pieces()])
+                    raise error_of("GET", path, head.status, body, head.retry_after)
+                yield stream.pieces()
+        except (TimeoutError, OSError) as error:  # errors of TLS are OSErrors too
             raise Unavailable(f"GET {path}: {_plain(error, self._credentials.url)}") from error
 
 
+def _lines(headers: dict[str, str]) -> str:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+
+
 def _plain(error: BaseException, url: str) -> str:
-    """The failure in words; aiohttp's own texts are empty for a time limit and verbose for a refused connection."""
+    """The failure in words."""
     if isinstance(error, asyncio.TimeoutError):
         return f"no answer from {url} in time"
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"the certificate of {url} is not trusted: {error.certificate_error}"
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate of {url} is not trusted: {error.verify_message or error}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return f"cannot connect to {url}: {error.strerror or error.os_error}"
     if isinstance(error, (ConnectionRefusedError, socket.gaierror)) or _never_connected(error):
         return f"cannot connect to {url}: {error.strerror or error}"
     return f"connection to {url} broke: {error}"

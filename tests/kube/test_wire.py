@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from koordpy.kube.wire import Address, BrokenConnection, Wire
+from koordpy.kube.http1 import Address, BrokenConnection
+from koordpy.kube.wire import Wire
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

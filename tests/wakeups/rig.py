@@ -45,6 +45,21 @@ class HandClock:
         return self.now
 
 
+class OneByOne:
+    """Pods that come one at a time: each is all that came together."""
+
+    def __init__(self, intake: PodIntake, jobs: Jobs) -> None:
+        self._intake, self._jobs = intake, jobs
+
+    def upsert(self, pod: Pod) -> None:
+        self._intake.upsert(pod)
+        self._jobs.take_note()
+
+    def remove(self, key: str, uid: str) -> None:
+        self._intake.remove(key, uid)
+        self._jobs.take_note()
+
+
 class Rig:
     """The scheduler without its process. Pods are named within `default`; the UID of pod `a` is `u-a`."""
 
@@ -77,7 +92,7 @@ class Rig:
             volumes=VolumeBinder(api, self.cluster, 600.0),
             gangs=gangs,
         )
-        self.pods = PodIntake(self.cluster, self.queue, self.jobs, on_gone=self.reporter.forget)
+        self.pods = OneByOne(PodIntake(self.cluster, self.queue, self.jobs, on_gone=self.reporter.forget), self.jobs)
         self.nodes = NodeIntake(self.cluster, self.queue, self.jobs)
         self.services = ServiceIntake(self.cluster, self.queue, self.jobs.refresh_all)
 
