@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 
 import structlog
-from aiohttp import web
 
 from koordpy import __version__, metrics
 from koordpy.cluster.picture import Cluster
@@ -28,9 +27,7 @@ from koordpy.kube.transport import HttpTransport
 from koordpy.queue import JobQueue, State
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler
-from koordpy.serve.gangs import add_gang_routes
 from koordpy.serve.health import Health
-from koordpy.serve.http import application, serve
 from koordpy.volumebinder import VolumeBinder
 from koordpy.watches import Watches
 
@@ -118,17 +115,22 @@ class Process:
         log.info("starting", version=__version__, profiles=[p.scheduler_name for p in self._settings.profiles])
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(serve(self._application(), self._settings.serving))
                 group.create_task(self._watches.run())
+                group.create_task(self._serve())
                 group.create_task(_measure_lag())
                 group.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
         finally:
             self.health.stopping = True
 
-    def _application(self) -> web.Application:
+    async def _serve(self) -> None:
+        """Loading a web server takes a moment, so that is done while the API server puts the first lists together."""
+        await asyncio.sleep(0)
+        from koordpy.serve.gangs import add_gang_routes  # noqa: PLC0415
+        from koordpy.serve.http import application, serve  # noqa: PLC0415
+
         app = application(self.health, self._refresh_gauges)
         add_gang_routes(app, self.cluster.gangs, lambda: self._leads)
-        return app
+        await serve(app, self._settings.serving)
 
     async def _lead(self) -> None:
         began = time.monotonic()

@@ -55,7 +55,7 @@ def embedded(*, nodes: int, port: int, cpu: str, memory: str, gpu: int, kubeconf
 async def _serve(server: EmbeddedServer, nodes: int, port: int, kubeconfig: Path | None) -> None:
     import asyncio  # noqa: PLC0415
 
-    from koordpy.serve.http import CannotServe  # noqa: PLC0415
+    from koordpy.serve.errors import CannotServe  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="koordpy-") as directory:
         path = (kubeconfig or Path(directory) / "kubeconfig").absolute()

@@ -12,7 +12,7 @@ import click
 
 from koordpy.kube.credentials import BadCredentials
 from koordpy.process import CannotStart
-from koordpy.serve.http import CannotServe
+from koordpy.serve.errors import CannotServe
 
 _USERS_MISTAKES = (BadCredentials, CannotStart, CannotServe)
 

@@ -10,11 +10,8 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from koordpy.config import Serving
+from koordpy.serve.errors import CannotServe
 from koordpy.serve.health import Health
-
-
-class CannotServe(Exception):
-    """The address or the certificate cannot be used; `str()` is one line."""
 
 
 def application(health: Health, refresh_gauges: Callable[[], None]) -> web.Application:
