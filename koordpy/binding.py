@@ -68,7 +68,7 @@ class Binder:
         self._reporter, self._volumes, self._on_freed = reporter, volumes, on_freed
         self.binds = Lane(width)
         self._volume_binds = Lane(_VOLUME_WIDTH)
-        self._telling = Lane(_TELLING_WIDTH, behind=self.binds, patience_s=_TELL_WITHIN_S)
+        self._telling = Lane(_TELLING_WIDTH, behind=(self.binds,), patience_s=_TELL_WITHIN_S)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:

@@ -48,6 +48,7 @@ class _Run:
     trigger: PodRecord
     victims: dict[str, PodRecord]
     members: frozenset[str]  # UIDs of those that are promised a node
+    staying: set[str]  # UIDs of victims that are still there
     left: int = 0  # victims that the step under way has not dealt with
     withdrawn: bool = False
     displaced: list[PodRef] = field(default_factory=list)  # pods of lower priority whose promises were taken back
@@ -71,10 +72,11 @@ class Evictor:
         *,
         on_freed: Callable[[Happened], None],
         on_withdrawn: Callable[[str, bool], None],
+        on_cleared: Callable[[str], None],
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._client, self._cluster, self._reporter, self._wall = client, cluster, reporter, wall
-        self._on_freed, self._on_withdrawn = on_freed, on_withdrawn
+        self._on_freed, self._on_withdrawn, self._on_cleared = on_freed, on_withdrawn, on_cleared
         self._runs: dict[str, _Run] = {}
         self._refused: dict[str, str] = {}  # UID of a victim that is left alone for a while, and why
         self.lane = Lane(_WIDTH)
@@ -101,15 +103,20 @@ class Evictor:
             metrics.PREEMPTION_OUTCOME.labels(outcome).inc()
 
     def pod_gone(self, uid: str) -> None:
-        """With the last of its members a job is gone."""
+        """With the last of its members a job is gone; with the last of its victims, its room is there."""
         for run in list(self._runs.values()):
             if uid in run.members and not any(member in self._cluster.pods for member in run.members):
                 self.ended(run.key, "gone")
+            elif uid in run.staying:
+                run.staying.discard(uid)
+                if not run.staying:
+                    self._on_cleared(run.key)
 
     def start(self, key: str, job: str, trigger: PodRecord, found: Preemption) -> None:
         self.ended(key, "repeated")
         members = frozenset(each.uid for each in found.nominations)
-        run = self._runs[key] = _Run(key, job, trigger, {each.uid: each for each in found.victims}, members)
+        victims = {each.uid: each for each in found.victims}
+        run = self._runs[key] = _Run(key, job, trigger, victims, members, staying=set(victims))
         log.info("preempting", job=job, victims=len(run.victims), nodes=len({v.node for v in found.victims}))
         self._displace_lower(run)
         for each in found.nominations:
@@ -243,8 +250,8 @@ class Evictor:
 
     async def _write_nomination(self, pod: PodRef, node: str, after_s: float) -> None:
         current = self._cluster.pods.get(pod.uid)
-        if current is None or current.bound or current.nominated_node != node:
-            return  # decided otherwise since
+        if current is None or current.node or current.nominated_node != node:
+            return  # decided otherwise since, or on its way there already
         try:
             await promise_node(self._client, pod, node)
         except (NotFound, NotLeading):

@@ -170,6 +170,13 @@ class JobQueue:
             self._unpark(ticket)
             self._activate(ticket, "ClusterChange")
 
+    def try_now(self, key: str) -> None:
+        """What it waited for has happened: it is not kept waiting by a back-off for what was in vain before."""
+        ticket = self._tickets.get(key)
+        if ticket is not None and ticket.state in (State.PARKED, State.BACKOFF):
+            self._unpark(ticket)
+            self._activate(ticket, "ClusterChange")
+
     def hurry(self, key: str) -> None:
         """Try this one before everything else, once."""
         ticket = self._tickets.get(key)

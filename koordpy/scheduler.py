@@ -43,7 +43,7 @@ from koordpy.volumebinder import VolumeBinder
 _SLICE_S = 0.005
 # A pod's default grace period is 30 s, and the lease must be released within it.
 _FINISH_S = 5.0
-# How long pods are not told why they wait while others are being evicted: a job waits for that, and it takes moments.
+# How long pods are not told why they wait while others are evicted or bound: somebody waits for that; it takes moments.
 _TELL_WITHIN_S = 2.0
 # kube-scheduler's figures.
 _FLUSH_EVERY_S = 30.0
@@ -87,8 +87,9 @@ class Scheduler:
             reporter,
             on_freed=lambda happened: wake(cluster, queue, happened),
             on_withdrawn=lambda key, at_once: queue.rouse(key) if at_once else queue.back_off(key),
+            on_cleared=queue.try_now,
         )
-        reporter.lane.go_behind(self.evictor.lane, _TELL_WITHIN_S)
+        reporter.lane.go_behind((self.evictor.lane, self.binder.binds), _TELL_WITHIN_S)
         self._planning = Planning(cluster, profiles, topology=self._gangs.topology)
         self._permit = Permit(self._planning, queue, jobs, reporter=reporter, settings=self._gangs, clock=clock)
         self.room = self._permit.room

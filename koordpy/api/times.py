@@ -55,4 +55,4 @@ def instant_of_seconds(seconds: float) -> str:
 
 def micro_instant_of_seconds(seconds: float) -> str:
     """An RFC 3339 time to the microsecond, as leases and events carry it (`metav1.MicroTime`)."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

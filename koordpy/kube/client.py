@@ -74,7 +74,7 @@ class Client:
     ) -> bytes:
         """A write, tried again while the failure is one that passes."""
         encoded = body if isinstance(body, bytes) else msgspec.json.encode(body)
-        backoff = Backoff(first_s=0.1, most_s=5.0)
+        backoff: Backoff | None = None
         for attempt in range(1, attempts + 1):
             if not self._may_write():
                 raise NotLeading(f"{method} {path}: not sent, this process is not certain to be the leader")
@@ -85,6 +85,7 @@ class Client:
             except Transient as error:
                 if attempt == attempts:
                     raise
+                backoff = backoff or Backoff(first_s=0.1, most_s=5.0)
                 await asyncio.sleep(backoff.next_s(at_least_s=error.retry_after))
         raise AssertionError("unreachable: the last attempt returns or raises")
 

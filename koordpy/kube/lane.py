@@ -24,16 +24,16 @@ Call = Callable[[], Awaitable[None]]
 class Lane:
     """Put calls in, `run` carries them out until cancelled. Calls handle their own errors.
 
-    One that is `behind` another lane waits until that is empty, but each call no longer than `patience_s`.
+    One that is `behind` other lanes waits until those are empty, but each call no longer than `patience_s`.
     """
 
-    def __init__(self, width: int, *, behind: Lane | None = None, patience_s: float = 0.0) -> None:
+    def __init__(self, width: int, *, behind: tuple[Lane, ...] = (), patience_s: float = 0.0) -> None:
         self._width, self._behind, self._patience_s = width, behind, patience_s
         self._calls: asyncio.Queue[Call] = asyncio.Queue()
         self._left = 0  # calls that are not done
 
-    def go_behind(self, first: Lane, patience_s: float) -> None:
-        """From now on, wait for another lane."""
+    def go_behind(self, first: tuple[Lane, ...], patience_s: float) -> None:
+        """From now on, wait for other lanes."""
         self._behind, self._patience_s = first, patience_s
 
     @property
@@ -42,7 +42,7 @@ class Lane:
 
     def put(self, call: Call) -> None:
         self._left += 1
-        if self._behind is not None:
+        if self._behind:
             call = partial(self._in_turn, call, time.monotonic() + self._patience_s, self._behind)
         self._calls.put_nowait(call)
 
@@ -65,11 +65,11 @@ class Lane:
             for _ in range(self._width):
                 group.create_task(self._work())
 
-    async def _in_turn(self, call: Call, latest: float, first: Lane) -> None:
-        if not first.is_idle:
-            with suppress(TimeoutError):
+    async def _in_turn(self, call: Call, latest: float, first: tuple[Lane, ...]) -> None:
+        with suppress(TimeoutError):
+            while (busy := next((lane for lane in first if not lane.is_idle), None)) is not None:
                 async with asyncio.timeout(latest - time.monotonic()):
-                    await first.drained()
+                    await busy.drained()
         await call()
 
     async def _work(self) -> None:

@@ -243,7 +243,7 @@ async def test_a_cleared_lane_begins_nothing_more() -> None:
 
 async def test_a_lane_behind_another_waits_until_that_is_empty() -> None:
     first, done = Lane(1), []
-    second = Lane(4, behind=first, patience_s=60)
+    second = Lane(4, behind=(first,), patience_s=60)
     tasks = [asyncio.create_task(lane.run()) for lane in (first, second)]
     for number in range(3):
         second.put(lambda number=number: _note_done(done, f"told {number}"))
@@ -258,7 +258,7 @@ async def test_a_lane_behind_another_waits_until_that_is_empty() -> None:
 
 async def test_a_lane_behind_another_has_patience_but_not_for_ever() -> None:
     first, done = Lane(1), []
-    second = Lane(4, behind=first, patience_s=10)
+    second = Lane(4, behind=(first,), patience_s=10)
     tasks = [asyncio.create_task(lane.run()) for lane in (first, second)]
     first.put(lambda: _note_done(done, "bound", after_s=1000))
     second.put(lambda: _note_done(done, "told"))
