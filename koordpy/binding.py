@@ -152,9 +152,10 @@ class Binder:
             log.exception("call_failed", hint="please report this; the pod is tried again")
             self._falls_back(pod, release.ticket, error)
         else:
-            metrics.BIND_SECONDS.observe(time.perf_counter() - started)
-            metrics.STAGE_SECONDS.labels("Bind", pod.scheduler).observe(time.perf_counter() - started)
-            metrics.WRITES.labels("bind", outcome.value).inc()
+            seconds = time.perf_counter() - started
+            metrics.BIND_SECONDS.observe(seconds)
+            metrics.stage_seconds("Bind", pod.scheduler).observe(seconds)
+            metrics.writes("bind", outcome.value).inc()
             self._bound_or_not(release, pod, node, outcome)
         release.binds_left -= 1
         if not release.binds_left:
@@ -204,7 +205,7 @@ class Binder:
         if isinstance(problem, NotLeading):
             return  # nothing was sent, and it is not ours to say
         log.warning("bind_failed", pod=pod.key, problem=str(problem))
-        metrics.WRITES.labels("bind", "failed").inc()
+        metrics.writes("bind", "failed").inc()
         refusal = Refusal(f"binding failed: {problem}", Change.NONE, pod.uid, reason=SCHEDULER_ERROR)
         self._reporter.refused(current, refusal)
 

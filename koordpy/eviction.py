@@ -193,7 +193,7 @@ class Evictor:
 
     async def _delete(self, run: _Run, victim: PodRecord) -> None:
         await delete_pod(self._client, ref(victim))
-        metrics.WRITES.labels("eviction", "ok").inc()
+        metrics.writes("eviction", "ok").inc()
         self._reporter.preempted(victim, run.job, run.trigger)
 
     def _spare(self, victim: PodRecord, problem: str) -> None:
@@ -208,7 +208,7 @@ class Evictor:
 
     def _withdraw(self, run: _Run, about: str, problem: str, *, at_once: bool = False) -> None:
         """Nobody else is evicted; the job is planned again, at once if the answer will be another one."""
-        metrics.WRITES.labels("eviction", "failed").inc()
+        metrics.writes("eviction", "failed").inc()
         log.warning("preemption_withdrawn", job=run.job, about=about, problem=problem)
         if run.withdrawn:
             return
@@ -258,9 +258,9 @@ class Evictor:
             return
         except ApiError as error:
             # In memory the promise holds; but whoever leads next would not know of it.
-            metrics.WRITES.labels("nomination", "failed").inc()
+            metrics.writes("nomination", "failed").inc()
             log.warning("nomination_failed", pod=f"{pod.namespace}/{pod.name}", problem=str(error))
             again = partial(self._write, pod, node, min(2 * after_s, _AGAIN_MOST_S))
             asyncio.get_running_loop().call_later(after_s, again)
             return
-        metrics.WRITES.labels("nomination", "ok").inc()
+        metrics.writes("nomination", "ok").inc()

@@ -144,7 +144,7 @@ class Reporter:
         except ApiError as error:
             self._lost("annotation", f"{about.namespace}/{about.name}", error)
             return
-        metrics.WRITES.labels("annotation", "ok").inc()
+        metrics.writes("annotation", "ok").inc()
 
     def gang_event(self, gang: Gang, kind: _Kind, reason: str, text: str) -> None:
         """On its PodGroup, or on its oldest member where there is none."""
@@ -192,7 +192,7 @@ class Reporter:
             again = partial(self._annotate, pod, annotations, min(2 * after_s, _SAY_AGAIN_MOST_S))
             asyncio.get_running_loop().call_later(after_s, self.lane.put, again)
             return
-        metrics.WRITES.labels("annotation", "ok").inc()
+        metrics.writes("annotation", "ok").inc()
 
     def start_over(self) -> None:
         """Leadership was lost and won again: what was not sent is not certain to have been said."""
@@ -223,7 +223,7 @@ class Reporter:
                 self._lost("condition", pod.key, error)
                 break
             else:
-                metrics.WRITES.labels("condition", "ok").inc()
+                metrics.writes("condition", "ok").inc()
                 return
         self._say_later(uid, refusal, after_s)
 
@@ -245,10 +245,10 @@ class Reporter:
         except ApiError as error:
             self._lost("event", f"{note.about.namespace}/{note.about.name}", error)
             return
-        metrics.WRITES.labels("event", "ok").inc()
+        metrics.writes("event", "ok").inc()
 
     def _lost(self, what: str, about: str, error: ApiError) -> None:
-        metrics.WRITES.labels(what, "failed").inc()
+        metrics.writes(what, "failed").inc()
         log.warning("report_failed", what=what, about=about, problem=str(error))
 
 

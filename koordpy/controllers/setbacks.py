@@ -31,7 +31,7 @@ class Setbacks:
 
     def wrote(self) -> None:
         """A write took effect."""
-        metrics.WRITES.labels(f"{self._kind}-status", "ok").inc()
+        metrics.writes(f"{self._kind}-status", "ok").inc()
         if self.trouble:
             log.info(self._line("recovered"))
         self.trouble = ""
@@ -44,7 +44,7 @@ class Setbacks:
         """How long to leave the object alone; a request that is wrong in itself waits for news."""
         if isinstance(error, NotLeading):
             return _NOT_LEADING_S
-        metrics.WRITES.labels(f"{self._kind}-status", type(error).__name__.lower()).inc()
+        metrics.writes(f"{self._kind}-status", type(error).__name__.lower()).inc()
         if isinstance(error, Invalid):
             log.warning(self._line("refused"), object=key, problem=str(error), hint=_REFUSED)
             return _WITHOUT_NEWS_S

@@ -31,6 +31,9 @@ _LINES_PER_TURN = 200  # then other tasks get a turn; about 10 ms of pods
 # TCP believes, so the watch is opened anew. It is no failure: a kube-apiserver that has seen no change of a resource
 # since it started sends the first bookmark after two minutes.
 _SILENCE_S = 70.0
+_NOTE_EVERY_S = (
+    1.0  # that something was heard: a timer for each of a thousand events a second would cost more than they
+)
 _LOOK_AGAIN_S = 2.0  # for a resource that is not installed; costs one short request
 
 log = structlog.get_logger()
@@ -182,7 +185,8 @@ class Reflector(Generic[T]):
 
     async def _watch(self) -> None:
         clock = asyncio.get_running_loop().time
-        opened, heard = clock(), False
+        opened = noted = clock()
+        heard = False
         query = self._resource.query() | {
             "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
@@ -197,7 +201,9 @@ class Reflector(Generic[T]):
                 async for lines in _lines(chunks):
                     if not self._version:
                         return
-                    self._cut.reschedule(clock() + _SILENCE_S)
+                    if clock() > noted + _NOTE_EVERY_S:
+                        noted = clock()
+                        self._cut.reschedule(noted + _SILENCE_S)
                     await self._hear(lines)
                     heard = True
         except TimeoutError:
