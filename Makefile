@@ -24,7 +24,7 @@ controlplane: $(READY) ## build etcd and kube-apiserver once, into the user's ca
 	@$(BIN)/python -m tests.controlplane.build
 
 test: controlplane ## every test, the ones on a real kube-apiserver included
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 fuzz: controlplane ## random clusters and pods, koordpy beside the real kube-scheduler (FUZZ=3000 cases, FROM=0)
 	@$(BIN)/python -m tests.differential --count $${FUZZ:-3000} --first $${FROM:-0}

@@ -71,12 +71,15 @@ class NodeIntake:
 class PodIntake:
     """Pods into records; ours that are pending, into the queue.
 
-    Twenty members of a gang that come at once are one piece of news about it. So the news of gangs are not taken note
-    of here, pod by pod, but by whoever knows what has come together (`Jobs.take_note`), before anything is planned.
+    Twenty members of a gang that come at once are one piece of news about it. So what pods mean for gangs and for those
+    who sleep is not worked out pod by pod, but when all that came together is in the picture: whoever feeds pods in
+    calls `settle` then, before anything is planned.
     """
 
     def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs, on_gone: Callable[[str], None]) -> None:
         self._cluster, self._queue, self._jobs, self._on_gone = cluster, queue, jobs, on_gone
+        self._news: list[Happened] = []
+        self._entered: list[str] = []  # nodes that pods have come to
 
     def upsert(self, pod: Pod) -> None:
         if pod.is_finished:
@@ -96,11 +99,10 @@ class PodIntake:
         if record.defect:
             self._complain(record)
         self._jobs.pod_changed(record)
-        wake(self._cluster, self._queue, happened)
+        if happened is not NOTHING:
+            self._news.append(happened)
         if record.node and record.node != was_on:
-            self._jobs.recheck_promises({record.node})
-            if self._cluster.nodes.is_overcommitted(record.node):  # by somebody else: whoever only waits gives way
-                self._jobs.recheck_waiting(record.node)
+            self._entered.append(record.node)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
         _, happened = self._cluster.remove_pod(uid)
@@ -110,7 +112,20 @@ class PodIntake:
     def _ended(self, uid: str, happened: Happened) -> None:
         self._jobs.pod_gone(uid)
         self._on_gone(uid)
-        wake(self._cluster, self._queue, happened)
+        if happened is not NOTHING:
+            self._news.append(happened)
+
+    def settle(self) -> None:
+        """Everything that came together is in: gangs get their places first, and then others are woken by the news."""
+        self._jobs.take_note()
+        news, self._news = self._news, []
+        for happened in news:
+            wake(self._cluster, self._queue, happened)
+        entered, self._entered = self._entered, []
+        for node in entered:
+            self._jobs.recheck_promises({node})
+            if self._cluster.nodes.is_overcommitted(node):  # by somebody else: whoever only waits gives way
+                self._jobs.recheck_waiting(node)
 
     def _complain(self, record: PodRecord) -> None:
         metrics.MALFORMED.labels("Pod").inc()

@@ -87,7 +87,8 @@ class Watches:
                 each(uid)
             on_storage_changed()  # whoever waits for the volumes of this pod need not any more
 
-        self.pods = Reflector(client, _PODS, PodIntake(cluster, queue, jobs, on_gone=gone), jobs.take_note)
+        pods = PodIntake(cluster, queue, jobs, on_gone=gone)
+        self.pods = Reflector(client, _PODS, pods, pods.settle)
         reshaped = jobs.refresh_all
         self.others: tuple[Reflector[Any], ...] = (
             Reflector(client, _NODES, NodeIntake(cluster, queue, jobs)),

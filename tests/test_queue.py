@@ -219,3 +219,25 @@ def test_counts_tell_where_the_jobs_are():
     bench.queue.retry(bench.queue.pop())
     counts = bench.queue.counts()
     assert (counts[State.ACTIVE], counts[State.BACKOFF], counts[State.PARKED]) == (1, 1, 1)
+
+
+def test_a_job_is_tried_at_once_when_what_it_waited_for_has_happened_whatever_its_back_off():
+    bench = Bench()
+    bench.add("a")
+    bench.park("a")
+    bench.room_for(bench.small)
+    bench.park("a")  # woken in vain: from now on news have to wait
+    bench.room_for(bench.small)
+    assert bench.queue.pop() is None
+    bench.queue.try_now("a")
+    assert bench.order() == ["a"]
+
+
+def test_trying_now_wakes_a_parked_job_and_nobody_who_is_not_there():
+    bench = Bench()
+    bench.add("a")
+    bench.park("a")
+    bench.queue.try_now("gone")
+    assert bench.queue.pop() is None
+    bench.queue.try_now("a")
+    assert bench.order() == ["a"]

@@ -11,7 +11,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -68,19 +68,22 @@ def load(nodes: int, pods: int) -> Loaded:
     jobs = Jobs(cluster, queue, (SCHEDULER,))
     seconds, _ = _take_in(_nodes(nodes), Decoder("Node", Node), NodeIntake(cluster, queue, jobs))
     intake = PodIntake(cluster, queue, jobs, on_gone=lambda _: None)
-    more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), intake)
+    more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), intake, intake.settle)
     if (len(cluster.nodes), len(cluster.pods)) != (nodes, pods):
         raise BenchError(f"the picture has {len(cluster.nodes)} nodes and {len(cluster.pods)} pods")
     return Loaded(_rss_mb(), empty_mb, seconds + more, length / pods)
 
 
-def _take_in(objects: Iterator[Json], decode: Decoder[T], sink: Sink[T]) -> tuple[float, int]:
+def _take_in(
+    objects: Iterator[Json], decode: Decoder[T], sink: Sink[T], after_page: Callable[[], None] = lambda: None
+) -> tuple[float, int]:
     """Seconds of decoding and intake, without those of making the objects up; and the bytes decoded."""
     seconds, length = 0.0, 0
     for page in _pages(objects):
         started = time.perf_counter()
         for raw in decode_page(page).items:
             sink.upsert(decode(raw))
+        after_page()
         seconds += time.perf_counter() - started
         length += len(page)
     return seconds, length

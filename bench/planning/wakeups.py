@@ -42,6 +42,7 @@ class FullCluster:
             self.cluster.upsert_node(typed_node(node(number, cpu=CPU) | {"spec": {}}))
             running = typed_pod(pod(number, app="running", cpu_m=CPU * 1000, node=node_name(number)))
             self.intake.upsert(running)
+            self.intake.settle()
             self._running.append(running.metadata.uid)
 
     def park(self, count: int, shapes: int, cpu_m: int) -> None:
@@ -49,6 +50,7 @@ class FullCluster:
         first = len(self._running)
         for number in range(first, first + count):
             self.intake.upsert(typed_pod(pod(number, app="parked", cpu_m=cpu_m + number % shapes)))
+            self.intake.settle()
         self.drain()
         if (parked := self.queue.counts()[State.PARKED]) != count:
             raise BenchError(f"{parked:,} of {count:,} pods are parked: the others found room in a full cluster")
@@ -67,6 +69,7 @@ class FullCluster:
             self.now += 60.0  # every back-off is over
             started = time.perf_counter()
             self.intake.remove("", uid)
+            self.intake.settle()
             attempts = self.drain()
             yield time.perf_counter() - started, attempts
 

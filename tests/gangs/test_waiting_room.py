@@ -240,3 +240,12 @@ def test_the_first_in_line_is_completed_before_an_equal_that_holds_what_it_lacks
     rig.node("n2", cpu=3)
     rig.settle()
     assert (rig.where("s"), rig.nodes_of("a"), rig.nodes_of("d")) == ("n2", ["n1", "n2"], [])
+
+
+def test_a_gang_that_lost_a_member_is_tried_for_that_and_still_woken_at_once_by_the_next_room():
+    """Its own news come first: taken for room that others left, they would use up the one wake-up that is free."""
+    rig = waiting()
+    rig.gone("a-1")
+    ticket = rig.queue._tickets["default/a"]
+    assert ticket.state.value == "active"
+    assert not ticket.early_wake_used

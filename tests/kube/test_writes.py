@@ -270,6 +270,33 @@ async def test_a_lane_behind_another_has_patience_but_not_for_ever() -> None:
         task.cancel()
 
 
+async def test_a_lane_behind_two_others_waits_for_both() -> None:
+    lanes, done = [Lane(1), Lane(1)], []
+    last = Lane(4, behind=tuple(lanes), patience_s=60)
+    tasks = [asyncio.create_task(lane.run()) for lane in (*lanes, last)]
+    last.put(lambda: _note_done(done, "told"))
+    lanes[0].put(lambda: _note_done(done, "evicted", after_s=1))
+    lanes[1].put(lambda: _note_done(done, "bound", after_s=2))
+    await last.drained()
+    assert done == ["evicted", "bound", "told"]
+    for task in tasks:
+        task.cancel()
+
+
+async def test_a_lane_is_not_idle_while_its_last_call_is_under_way() -> None:
+    """Its queue is empty by then; whoever goes behind it must wait all the same."""
+    first, done = Lane(2), []
+    second = Lane(1, behind=(first,), patience_s=60)
+    tasks = [asyncio.create_task(lane.run()) for lane in (first, second)]
+    first.put(lambda: _note_done(done, "bound", after_s=1))
+    await asyncio.sleep(0.5)
+    second.put(lambda: _note_done(done, "told"))
+    await second.drained()
+    assert done == ["bound", "told"]
+    for task in tasks:
+        task.cancel()
+
+
 async def _note_done(done: list[str], what: str, after_s: float = 0.0) -> None:
     await asyncio.sleep(after_s)
     done.append(what)

@@ -43,6 +43,7 @@ class Attempts:
 
     def see_pod(self, pod: Json) -> None:
         self._pods.upsert(typed(pod, Pod))
+        self._pods.settle()
 
     def run(self) -> None:
         while (ticket := self._queue.pop()) is not None:

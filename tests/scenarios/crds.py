@@ -24,8 +24,9 @@ async def install_crds(server: Api) -> None:
     for path, name in defined.items():
         try:
             await server.ask("GET", path)
-        except Refused:
-            await server.ask("POST", _DEFINITIONS, _definition(name))
+        except Refused as refused:
+            if refused.status != 429:  # that one is defined, and its storage wants a moment more
+                await server.ask("POST", _DEFINITIONS, _definition(name))
             await _served(server, path)
 
 

@@ -17,12 +17,12 @@ from unittest import mock
 
 import looptime
 
-from koordpy import process
 from koordpy.config import LeaderElection, Serving, Settings
 from koordpy.embedded.server import EmbeddedCluster
 from koordpy.embedded.transport import DirectTransport
 from koordpy.kube.credentials import load_credentials
 from koordpy.kube.transport import HttpTransport, Transport
+from koordpy.serve import http
 from tests.configs import reading
 from tests.controlplane.fixtures import corner
 from tests.controlplane.process import free_ports
@@ -70,7 +70,7 @@ async def embedded_world() -> AsyncIterator[World]:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, looptime.LoopTimeEventLoop)
     loop.setup_looptime(resolution=_TICK_S)
-    with looptime.enabled(strict=True), clock.virtual_clocks(), mock.patch.object(process, "serve", captured.serve):
+    with looptime.enabled(strict=True), clock.virtual_clocks(), mock.patch.object(http, "serve", captured.serve):
         async with EmbeddedCluster(kubelets=False, clock=clock.wall) as cluster:
             transport = DirectTransport(cluster.handle)
             for name in ("scenario", "scenario-2"):

@@ -47,10 +47,12 @@ class Watching:
     def told(self, *objects: Any) -> None:
         for each in objects:
             self._intake(type(each)).upsert(each)
+        self._pods.settle()
 
     def gone(self, *objects: Any) -> None:
         for each in objects:
             self._intake(type(each)).remove(each.metadata.key, each.metadata.uid)
+        self._pods.settle()
 
     def _intake(self, kind: type) -> Any:
         if kind in (Pod, Node):

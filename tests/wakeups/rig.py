@@ -48,16 +48,16 @@ class HandClock:
 class OneByOne:
     """Pods that come one at a time: each is all that came together."""
 
-    def __init__(self, intake: PodIntake, jobs: Jobs) -> None:
-        self._intake, self._jobs = intake, jobs
+    def __init__(self, intake: PodIntake) -> None:
+        self._intake = intake
 
     def upsert(self, pod: Pod) -> None:
         self._intake.upsert(pod)
-        self._jobs.take_note()
+        self._intake.settle()
 
     def remove(self, key: str, uid: str) -> None:
         self._intake.remove(key, uid)
-        self._jobs.take_note()
+        self._intake.settle()
 
 
 class Rig:
@@ -92,7 +92,7 @@ class Rig:
             volumes=VolumeBinder(api, self.cluster, 600.0),
             gangs=gangs,
         )
-        self.pods = OneByOne(PodIntake(self.cluster, self.queue, self.jobs, on_gone=self.reporter.forget), self.jobs)
+        self.pods = OneByOne(PodIntake(self.cluster, self.queue, self.jobs, on_gone=self.reporter.forget))
         self.nodes = NodeIntake(self.cluster, self.queue, self.jobs)
         self.services = ServiceIntake(self.cluster, self.queue, self.jobs.refresh_all)
 

@@ -1,0 +1,113 @@
+"""Answers that go on for minutes: read as they come, wherever they are cut, and however they end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from koordpy.kube import stream as module
+from koordpy.kube.http1 import BrokenConnection
+from koordpy.kube.stream import Stream
+from koordpy.kube.wire import Wire
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+TWO = HEAD + b"6\r\nfirst\n\r\n7\r\nsecond\n\r\n"
+END = b"0\r\n\r\n"
+
+
+@asynccontextmanager
+async def streaming(serve: Serve) -> AsyncIterator[Stream]:
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    wire = Wire(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", None, None, 1)
+    try:
+        async with asyncio.timeout(5), wire.stream("/watch", "A: b\r\n", connect_s=1) as stream:
+            yield stream
+    finally:
+        server.close()
+
+
+def saying(*pieces: bytes, then_close: bool = True) -> Serve:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        if then_close:
+            writer.close()
+        else:
+            await reader.read()  # until the other side has had enough
+
+    return serve
+
+
+async def read(stream: Stream) -> bytes:
+    return b"".join([piece async for piece in stream.pieces()])
+
+
+@pytest.mark.parametrize("cut", range(1, len(TWO + END)))
+async def test_what_was_said_arrives_whole_wherever_it_is_cut(cut: int) -> None:
+    said = TWO + END
+    async with streaming(saying(said[:cut], said[cut:], then_close=False)) as stream:
+        assert (await stream.head()).status == 200
+        assert await read(stream) == b"first\nsecond\n"
+
+
+async def test_a_piece_is_there_before_the_answer_has_ended() -> None:
+    async with streaming(saying(TWO, then_close=False)) as stream:
+        assert await anext(aiter(stream.pieces())) == b"first\nsecond\n"
+
+
+async def test_one_that_is_cut_off_is_broken_after_what_had_come() -> None:
+    async with streaming(saying(TWO)) as stream:
+        pieces = aiter(stream.pieces())
+        assert await anext(pieces) == b"first\nsecond\n"
+        with pytest.raises(BrokenConnection):
+            await anext(pieces)
+
+
+async def test_one_that_ends_before_its_head_is_broken() -> None:
+    async with streaming(saying(HEAD[:20])) as stream:
+        with pytest.raises(BrokenConnection):
+            await stream.head()
+
+
+async def test_what_is_no_answer_is_broken() -> None:
+    async with streaming(saying(b"SSH-2.0-x\r\n\r\n", then_close=False)) as stream:
+        with pytest.raises(BrokenConnection, match="not an HTTP answer"):
+            await stream.head()
+
+
+@pytest.mark.parametrize("length", [b"Content-Length: 5\r\n", b""])
+async def test_a_plain_body_ends_with_its_length_or_with_the_connection(length: bytes) -> None:
+    refusal = b"HTTP/1.1 410 Gone\r\n" + length + b"\r\nhello"
+    async with streaming(saying(refusal, then_close=not length)) as stream:
+        assert (await stream.head()).status == 410
+        assert await read(stream) == b"hello"
+
+
+async def test_a_slow_reader_makes_the_server_wait(monkeypatch) -> None:
+    """Else everything that the server has to say would pile up here."""
+    monkeypatch.setattr(module, "_MOST_UNREAD", 1000)
+    sent, chunk = 0, b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(HEAD)
+        while sent < 500:
+            writer.write(chunk)
+            await writer.drain()
+            sent += 1
+        writer.write(END)
+        await reader.read()
+
+    async with streaming(serve) as stream:
+        await stream.head()
+        await asyncio.sleep(0.3)
+        assert 0 < sent < 500
+        assert len(await read(stream)) == 500 * 0x10000

@@ -1,0 +1,59 @@
+"""A preemption under way: what becomes of it while its victims leave."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from koordpy.cluster.picture import Cluster
+from koordpy.eviction import Evictor
+from koordpy.plan.answer import Placement
+from koordpy.plan.victim_search import Preemption
+from koordpy.plan.victims import Cost
+from koordpy.report import Reporter
+from tests.builders import node, pod
+
+
+class Clearing:
+    """A job `high` for which `low-1` and `low-2` are evicted; nothing is sent."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.cluster.upsert_node(node("n1", cpu=2))
+        low = [self.cluster.upsert_pod(pod(name, node="n1", cpu=1))[0] for name in ("low-1", "low-2")]
+        self.uids = {record.name: record.uid for record in low}
+        self.high, _ = self.cluster.upsert_pod(pod("high", cpu=2, priority=100))
+        self.cleared: list[str] = []
+        nobody = cast("Any", None)
+        self.evictor = Evictor(
+            nobody,
+            self.cluster,
+            Reporter(nobody, self.cluster, "test"),
+            on_freed=lambda _: None,
+            on_withdrawn=lambda key, at_once: None,
+            on_cleared=self.cleared.append,
+        )
+        found = Preemption(tuple(low), (Placement(self.high.uid, "n1"),), Cost())
+        self.evictor.start(self.high.uid, "default/high", self.high, found)
+
+    def gone(self, name: str) -> None:
+        self.cluster.remove_pod(self.uids[name])
+        self.evictor.pod_gone(self.uids[name])
+
+
+@pytest.mark.parametrize("order", [("low-1", "low-2"), ("low-2", "low-1")])
+async def test_the_job_is_told_when_the_last_of_its_victims_is_gone(order: tuple[str, str]) -> None:
+    clearing = Clearing()
+    clearing.gone(order[0])
+    assert clearing.cleared == []
+    clearing.gone(order[1])
+    assert clearing.cleared == [clearing.high.uid]
+
+
+async def test_a_job_that_has_started_is_not_told_any_more() -> None:
+    clearing = Clearing()
+    clearing.gone("low-1")
+    clearing.evictor.ended(clearing.high.uid, "started")
+    clearing.gone("low-2")
+    assert clearing.cleared == []
