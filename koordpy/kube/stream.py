@@ -11,11 +11,12 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 from koordpy.kube.http1 import BrokenConnection, Head, take_chunks, take_head
+from koordpy.kube.receiving import Receiving
 
 _MOST_UNREAD = 4 * 2**20  # bytes; then the server is made to wait
 
 
-class Stream(asyncio.Protocol):
+class Stream(Receiving):
     """The receiving end. Await `head()`, then read `pieces()`."""
 
     def __init__(self, request: bytes) -> None:
@@ -58,7 +59,7 @@ class Stream(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
         self._transport.write(self._request)
 
-    def data_received(self, data: bytes) -> None:
+    def received(self, data: memoryview) -> None:
         self._buffer += data
         try:
             self._read()

@@ -15,9 +15,10 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar, cast
 
 from koordpy.kube.http1 import Address, BrokenConnection, Head, take_chunks, take_head
+from koordpy.kube.receiving import Receiving
 from koordpy.kube.stream import Stream
 
-P = TypeVar("P", bound=asyncio.Protocol)
+P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
 class Answer(NamedTuple):
@@ -87,7 +88,7 @@ class Wire:
         return connected
 
 
-class _Connection(asyncio.Protocol):
+class _Connection(Receiving):
     """One request at a time."""
 
     def __init__(self, everybody: set[_Connection]) -> None:
@@ -125,7 +126,7 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def data_received(self, data: bytes) -> None:
+    def received(self, data: memoryview) -> None:
         if self._answer is None or self._answer.done():
             self.abort()  # nobody has asked
             return
