@@ -31,6 +31,9 @@ from koordpy.serve.health import Health
 from koordpy.volumebinder import VolumeBinder
 from koordpy.watches import Watches
 
+# Connections for what is not a bind, so that neither waits for one of the other's.
+_FOR_THE_REST = 32
+
 log = structlog.get_logger()
 
 
@@ -41,7 +44,7 @@ class CannotStart(Exception):
 async def run(settings: Settings) -> None:
     """Schedule until cancelled; raises CannotStart, BadCredentials or CannotServe with one line for the user."""
     credentials = await load_credentials(settings.kubeconfig)
-    async with HttpTransport(credentials, connections=settings.bind_width) as transport:
+    async with HttpTransport(credentials, connections=settings.bind_width + _FOR_THE_REST) as transport:
         client = Client(transport)
         await check_reachable(client, "/api/v1/nodes")
         await Process(client, settings).run()

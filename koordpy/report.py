@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Literal
 
@@ -72,7 +72,7 @@ class Reporter:
         self.forget(pod.uid)
         text = f"Successfully assigned {pod.key} to {node}"
         note = Note(ref(pod).as_object, "Normal", "Scheduled", "Binding", text, pod.scheduler)
-        return partial(self._record, note, self._wall())
+        return partial(self._tell, self._events.record_once, note, self._wall())
 
     def refused(self, pod: PodRecord, refusal: Refusal, *, of: int = 1) -> None:
         """The pod, one `of` so many that are told the same, stays pending: condition and event, if they are news."""
@@ -236,10 +236,12 @@ class Reporter:
         note = Note(ref(pod).as_object, kind, reason, action, text, controller=controller or pod.scheduler)
         self.lane.put(partial(self._record, note))
 
-    async def _record(self, note: Note, at: float | None = None) -> None:
-        """Of what happens now, or happened then."""
+    async def _record(self, note: Note) -> None:
+        await self._tell(self._events.record, note, self._wall())
+
+    async def _tell(self, record: Callable[[Note, float], Awaitable[None]], note: Note, at: float) -> None:
         try:
-            await self._events.record(note, self._wall() if at is None else at)
+            await record(note, at)
         except (NotFound, NotLeading):
             return  # the namespace is gone, or it is no longer ours to say
         except ApiError as error:

@@ -43,6 +43,8 @@ class Credentials:
         self._configuration, self._source = configuration, source
         self._reread_at = time.monotonic() + _REREAD_S
         self._renewing = asyncio.Lock()
+        self._token: str | None = None
+        self._made: dict[str, str] = {}  # the headers for this token
         self.url: str = configuration.host.rstrip("/")
         self.ssl_context = _ssl_context(configuration)
         self.server_name: str | None = configuration.tls_server_name  # to expect in the certificate, if not the host's
@@ -74,8 +76,11 @@ class Credentials:
 
     def _headers(self) -> dict[str, str]:
         token = self._configuration.api_key.get("BearerToken")
-        # Token files end in a newline as often as not, and a header must not.
-        return {"Authorization": " ".join(token.split())} if token else {}
+        if token is not self._token:  # made once for all requests until it is another one
+            self._token = token
+            # Token files end in a newline as often as not, and a header must not.
+            self._made = {"Authorization": " ".join(token.split())} if token else {}
+        return self._made
 
 
 async def load_credentials(kubeconfig: str | None, context: str | None = None) -> Credentials:

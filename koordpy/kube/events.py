@@ -42,6 +42,10 @@ class EventRecorder:
         self._client, self._instance = client, instance
         self._recent: OrderedDict[Note, _Said] = OrderedDict()
 
+    async def record_once(self, note: Note, now: float) -> None:
+        """Of something that happens to an object once in its life: there will be no series to remember it for."""
+        await self._create(note, now)
+
     async def record(self, note: Note, now: float) -> None:
         said = self._recent.pop(note, None)
         if said is not None and now - said.at <= _SERIES_S:
@@ -52,11 +56,14 @@ class EventRecorder:
             else:
                 self._remember(note, _Said(said.name, said.times + 1, now))
                 return
-        # A name chosen here makes a retry after a lost answer harmless: the second create finds the first.
+        self._remember(note, _Said(await self._create(note, now), 1, now))
+
+    async def _create(self, note: Note, now: float) -> str:
+        """Says what it is called. A name chosen here makes a retry harmless: the second create finds the first."""
         name = f"{note.about.name[:230]}.{secrets.token_hex(8)}"
         with suppress(AlreadyExists):
             await self._client.write("POST", _events(note.about), self._body(note, name, now))
-        self._remember(note, _Said(name, 1, now))
+        return name
 
     async def _repeat(self, note: Note, said: _Said, now: float) -> None:
         series = {"count": said.times + 1, "lastObservedTime": micro_instant_of_seconds(now)}
