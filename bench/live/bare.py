@@ -1,8 +1,8 @@
-"""A client that only binds: lists pods and nodes once, deals the pods out, and sleeps until it is stopped.
+"""A client that only binds: deals pods out to nodes as they come, and gangs as soon as they are whole.
 
-It decides nothing, watches nothing, reports nothing, and speaks HTTP with as little ceremony as it can. What it reaches
-is as much as this control plane gives to a client in Python, and no scheduler will do better.
-`python -m bench.live.bare URL CA NAMESPACE`
+It decides nothing, reports nothing, and speaks HTTP with as little ceremony as it can. What it reaches is as much as
+this control plane gives to a client in Python, and no scheduler will do better. Where all pods are there at the start,
+it does not even watch. `python -m bench.live.bare URL CA NAMESPACE`
 """
 
 from __future__ import annotations
@@ -13,35 +13,92 @@ import json
 import re
 import ssl
 import sys
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
 
 import uvloop
 
+from bench.live.dress import GANG_MINIMUM, GANG_NAME
+from bench.live.observer import Watched, session_to, watch
+from bench.live.workload import PROBE
 from tests.controlplane.client import Client
 from tests.controlplane.server import ADMIN_TOKEN
 
 CONNECTIONS = 32
+UNBOUND = "spec.nodeName="
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
 
 
 async def main(url: str, ca_path: Path, namespace: str) -> None:
     async with Client(url, namespace=namespace, token=ADMIN_TOKEN, ca_path=ca_path) as client:
-        pods = (await client.list("pods")).ok()["items"]
+        pods = (await client.list("pods")).ok()
         nodes = (await client.list("nodes")).ok()["items"]
     names = itertools.cycle([node["metadata"]["name"] for node in nodes])
-    requests = iter(
-        [_request(namespace, pod["metadata"]["name"], node) for pod, node in zip(pods, names, strict=False)]
-    )
     trusted = ssl.create_default_context(cafile=str(ca_path))
     loop = asyncio.get_running_loop()
-    failed: asyncio.Future[None] = loop.create_future()
+    binds = Binds(loop.create_future())
+    requests = [_request(namespace, pod["metadata"]["name"], next(names)) for pod in pods["items"]]
     for _ in range(CONNECTIONS):
         port = urlsplit(url).port or 443
-        await loop.create_connection(lambda: Connection(requests, failed), "127.0.0.1", port, ssl=trusted)
-    await failed
+        await loop.create_connection(lambda: Connection(binds), "127.0.0.1", port, ssl=trusted)
+    binds.put(requests)
+    if {pod["metadata"]["name"] for pod in pods["items"]} <= set(PROBE.member_names()):  # the rest comes later
+        later = _later(url, str(ca_path), namespace, pods["metadata"]["resourceVersion"])
+        following = asyncio.create_task(_follow(later, namespace, names, binds))
+        binds.failed.add_done_callback(lambda _: following.cancel())
+    await binds.failed
+
+
+async def _later(url: str, ca: str, namespace: str, version: str) -> AsyncIterator[Watched]:
+    """Pods that come after this version."""
+    async with session_to(url, ca) as session:
+        async for events in watch(session, f"/api/v1/namespaces/{namespace}/pods", version, UNBOUND):
+            for event in events:
+                if event.type == "ADDED":
+                    yield event.object
+
+
+async def _follow(later: AsyncIterator[Watched], namespace: str, nodes: Iterator[str], binds: Binds) -> None:
+    """Bind each gang when its last member has come."""
+    come: defaultdict[str, list[str]] = defaultdict(list)
+    async for pod in later:
+        binds.put([_request(namespace, name, next(nodes)) for name in _when_whole(pod, come)])
+
+
+def _when_whole(pod: Watched, come: defaultdict[str, list[str]]) -> list[str]:
+    said = pod.metadata.annotations
+    if GANG_NAME not in said:
+        return [pod.metadata.name]
+    members = come[said[GANG_NAME]]
+    members.append(pod.metadata.name)
+    return members if len(members) == int(said[GANG_MINIMUM]) else []
+
+
+class Binds:
+    """What is to be bound, and the connections that have nothing to do."""
+
+    def __init__(self, failed: asyncio.Future[None]) -> None:
+        self.failed = failed
+        self._requests: deque[bytes] = deque()
+        self._idle: list[Connection] = []
+
+    def put(self, requests: list[bytes]) -> None:
+        self._requests.extend(requests)
+        while self._idle and self._requests:
+            self._idle.pop().send(self._requests.popleft())
+
+    def done(self, connection: Connection) -> None:
+        if self._requests:
+            connection.send(self._requests.popleft())
+        else:
+            self._idle.append(connection)
+
+    def fail(self, why: str) -> None:
+        if not self.failed.done():
+            self.failed.set_exception(RuntimeError(why))
 
 
 def _request(namespace: str, pod: str, node: str) -> bytes:
@@ -58,17 +115,18 @@ def _request(namespace: str, pod: str, node: str) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """One connection, one request at a time, until there are no more."""
+    """One connection, one request at a time."""
 
-    def __init__(self, requests: Iterator[bytes], failed: asyncio.Future[None]) -> None:
-        self._requests = requests
-        self._failed = failed
+    def __init__(self, binds: Binds) -> None:
+        self._binds = binds
         self._answer = b""
-        self._done = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
-        self._send()
+        self._binds.done(self)
+
+    def send(self, request: bytes) -> None:
+        self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
         self._answer += data
@@ -76,28 +134,13 @@ class Connection(asyncio.Protocol):
         if not blank or len(body) < _length(head):
             return
         if not head.startswith(b"HTTP/1.1 201"):
-            self._fail(f"the API server did not take a binding: {self._answer.decode()}")
+            self._binds.fail(f"the API server did not take a binding: {self._answer.decode()}")
             return
         self._answer = b""
-        self._send()
+        self._binds.done(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self._done:
-            self._fail(f"the API server hung up: {exc}")
-
-    def _send(self) -> None:
-        request = next(self._requests, None)
-        if request is not None:
-            self._transport.write(request)
-            return
-        self._done = True
-        self._transport.close()
-
-    def _fail(self, why: str) -> None:
-        self._done = True
-        self._transport.close()
-        if not self._failed.done():
-            self._failed.set_exception(RuntimeError(why))
+        self._binds.fail(f"the API server hung up: {exc}")
 
 
 def _length(head: bytes) -> int:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from bench.live.objects import Gang, Json
 
 SCHEDULER_NAME = "koord-scheduler"
+_GANG = "gang.scheduling.koordinator.sh"
+GANG_NAME, GANG_MINIMUM = f"{_GANG}/name", f"{_GANG}/min-available"
 SIGS_PODGROUPS = "apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 VOLCANO_PODGROUPS = "apis/scheduling.volcano.sh/v1beta1/podgroups"
 
@@ -36,13 +38,12 @@ def koordinator(gang: Gang, namespace: str) -> Dressed:
     """Annotations on the pods alone: no PodGroup, whose status somebody would have to write."""
     if not gang.together:
         return singly(gang, namespace)
-    prefix = "gang.scheduling.koordinator.sh"
-    annotations = {f"{prefix}/name": gang.name, f"{prefix}/min-available": str(gang.size)}
+    annotations = {GANG_NAME: gang.name, GANG_MINIMUM: str(gang.size)}
     if gang.group:
-        annotations[f"{prefix}/groups"] = json.dumps([f"{namespace}/{name}" for name in gang.group])
+        annotations[f"{_GANG}/groups"] = json.dumps([f"{namespace}/{name}" for name in gang.group])
     if gang.gather:
         strategy = [{"layer": layer, "strategy": "PreferGather"} for layer in gang.gather]
-        annotations[f"{prefix}/network-topology-spec"] = json.dumps({"gatherStrategy": strategy})
+        annotations[f"{_GANG}/network-topology-spec"] = json.dumps({"gatherStrategy": strategy})
     return Dressed((), _pods(gang, annotations=annotations))
 
 

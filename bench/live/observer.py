@@ -69,6 +69,7 @@ class Observer:
 
 class _Named(msgspec.Struct, frozen=True):
     name: str = ""
+    annotations: dict[str, str] = {}
     resourceVersion: str = ""  # noqa: N815 - as in the API
 
 
@@ -76,39 +77,39 @@ class _Spec(msgspec.Struct, frozen=True):
     nodeName: str = ""  # noqa: N815
 
 
-class _Object(msgspec.Struct, frozen=True):
+class Watched(msgspec.Struct, frozen=True):
     metadata: _Named = _Named()
     spec: _Spec = _Spec()
 
 
-class _Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True):
     type: str
-    object: _Object
+    object: Watched
 
 
 _SIGNS = {"ADDED": "+", "DELETED": "-"}
-_decode_event = msgspec.json.Decoder(_Event).decode
+_decode_event = msgspec.json.Decoder(Event).decode
 
 
 async def main(url: str, ca_path: str, namespace: str) -> None:
-    async with _session(url, ca_path) as session:
+    async with session_to(url, ca_path) as session:
         path = f"/api/v1/namespaces/{namespace}/pods"
         async with session.get(path, params={"fieldSelector": BOUND}) as answer:
-            version = msgspec.json.decode(await answer.read(), type=_Object).metadata.resourceVersion
+            version = msgspec.json.decode(await answer.read(), type=Watched).metadata.resourceVersion
         print("watching", flush=True)
         while True:  # the API server ends the watch of a client that is too slow for it, as ours may be
-            async for events in _watch(session, path, version):
+            async for events in watch(session, path, version, BOUND):
                 version = events[-1].object.metadata.resourceVersion
                 now = time.monotonic()
                 if seen := [_line(event, now) for event in events if event.type in _SIGNS]:
                     print("\n".join(seen), flush=True)
 
 
-def _line(event: _Event, now: float) -> str:
+def _line(event: Event, now: float) -> str:
     return f"{_SIGNS[event.type]} {event.object.metadata.name} {now:.6f} {event.object.spec.nodeName}"
 
 
-def _session(url: str, ca_path: str) -> aiohttp.ClientSession:
+def session_to(url: str, ca_path: str) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         url,
         headers={"Authorization": f"Bearer {ADMIN_TOKEN}"},
@@ -118,9 +119,9 @@ def _session(url: str, ca_path: str) -> aiohttp.ClientSession:
     )
 
 
-async def _watch(session: aiohttp.ClientSession, path: str, version: str) -> AsyncIterator[list[_Event]]:
-    """What happens to bound pods: when one becomes bound, a watch of bound pods sees it appear."""
-    asked = {"fieldSelector": BOUND, "watch": "true", "resourceVersion": version, "timeoutSeconds": "3600"}
+async def watch(session: aiohttp.ClientSession, path: str, version: str, selector: str) -> AsyncIterator[list[Event]]:
+    """What happens to the selected pods: when one becomes bound, a watch of bound pods sees it appear."""
+    asked = {"fieldSelector": selector, "watch": "true", "resourceVersion": version, "timeoutSeconds": "3600"}
     async with session.get(path, params=asked) as answer:
         answer.raise_for_status()
         rest = b""

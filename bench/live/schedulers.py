@@ -196,7 +196,7 @@ _ALL = (
     _peer("koord-scheduler", koord_scheduler, dress.koordinator),
     _peer("coscheduling", coscheduling, dress.sigs),
     _peer("volcano", volcano, dress.volcano),
-    Scheduler("bare client", bare_client, dress.singly, knows_gangs=False, decides=False),
+    Scheduler("bare client", bare_client, knows_gangs=False, decides=False),
 )  # fmt: skip
 SCHEDULERS = {scheduler.name: scheduler for scheduler in _ALL}
 QUICK = ("koordpy", "koord-scheduler", "kube-scheduler", "bare client")

@@ -51,7 +51,7 @@ class Workload:
     @property
     def has_ceiling(self) -> bool:
         """Whether somebody who only deals the pods out does the same: all fit wherever they are put."""
-        return self.arrival is Arrival.BEFORE and not self.never and not self.objects
+        return self.arrival is not Arrival.AT_ONCE and not self.never and not self.objects
 
     @property
     def title(self) -> str:
