@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass, field
 
 from bench.live.objects import Gang, Json
@@ -51,7 +52,8 @@ class Workload:
     @property
     def has_ceiling(self) -> bool:
         """Whether somebody who only deals the pods out does the same: all fit wherever they are put."""
-        return self.arrival is not Arrival.AT_ONCE and not self.never and not self.objects
+        stays = all(gang.lasts == math.inf and not gang.pool for gang in self.gangs)
+        return self.arrival is not Arrival.AT_ONCE and not self.never and not self.objects and stays
 
     @property
     def title(self) -> str:

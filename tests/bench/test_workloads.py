@@ -1,5 +1,6 @@
 """Workloads and how they are said to each scheduler: the same gangs for all, and of the sizes that they claim."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from bench.live.measures import RATE, figure_name
 from bench.live.objects import Gang
 from bench.live.rounds import recorded, takes_part
 from bench.live.schedulers import SCHEDULERS
-from bench.live.workloads import NAMES, gangs, never_fits, preempt, topology, workload
+from bench.live.workloads import NAMES, gangs, never_fits, preempt, streaming, topology, workload
 
 DRESSERS = [dress.singly, dress.koordinator, dress.sigs, dress.volcano]
 
@@ -63,6 +64,9 @@ def test_who_preempts_needs_a_whole_node_for_each_member_and_every_node_is_full(
 def test_the_ceiling_is_measured_only_where_dealing_pods_out_is_the_same():
     bare, kube = SCHEDULERS["bare client"], SCHEDULERS["kube-scheduler"]
     assert takes_part(bare, gangs(2, 2, 4))
+    assert takes_part(bare, streaming(2, 2, 4))
+    assert not takes_part(bare, replace(streaming(2, 2, 4), gangs=(Gang("ends", 2, lasts=5.0),)))
+    assert not takes_part(bare, replace(streaming(2, 2, 4), gangs=(Gang("choosy", 2, pool="gpu"),)))
     assert not takes_part(bare, preempt(4, 2))
     assert not takes_part(bare, topology())
     assert takes_part(kube, preempt(4, 2))
