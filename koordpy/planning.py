@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
+from koordpy.plan.batch import may_share, nodes_for
 from koordpy.plan.gangs import Profiles
 from koordpy.plan.gather import rules_of
 from koordpy.plan.job import Job
@@ -25,6 +26,16 @@ class Planning:
     def plan(self, job: Job) -> Plan | Refusal:
         """Filter and Score."""
         return plan_job(job, self.cluster, self.profiles, self._rules(job))
+
+    def may_share(self, job: Job) -> bool:
+        """It is a single pod that can be planned in one go with others like it."""
+        if job.demands or job.members[0].gang or self._rules(job):
+            return False
+        return may_share(job.members[0], self.cluster, self.profiles[job.members[0].scheduler])
+
+    def nodes_for(self, job: Job, wanted: int) -> list[str]:
+        """Where so many single pods like this one go, as if planned one after the other; none: plan them so."""
+        return nodes_for(job.members[0], wanted, self.cluster, self.profiles[job.members[0].scheduler])
 
     def make_room(self, job: Job) -> Preemption | str:
         """Whom to evict for it, or why that would be in vain."""

@@ -204,6 +204,31 @@ class JobQueue:
             ticket.state = State.IN_FLIGHT
         return ticket
 
+    def pop_alike(self, ticket: Ticket, most: int) -> list[Ticket]:
+        """Those right behind a ticket that was popped, as long as they are like it; each is to be answered, too."""
+        found: list[Ticket] = []
+        while self._active and len(found) < most:
+            entry = self._active[0]
+            if _valid(entry, State.ACTIVE):
+                behind = entry[-1]
+                if behind.alike != ticket.alike or behind.rank != ticket.rank:
+                    break
+                behind.state = State.IN_FLIGHT
+                found.append(behind)
+            heapq.heappop(self._active)
+        return found
+
+    def is_overtaken(self, ticket: Ticket) -> bool:
+        """Somebody who is active by now comes before a ticket that was popped."""
+        while self._active and not _valid(self._active[0], State.ACTIVE):
+            heapq.heappop(self._active)
+        return bool(self._active) and self._active[0][:3] < (ticket.rank, ticket.since, ticket.name)
+
+    def put_back(self, ticket: Ticket) -> None:
+        """It was popped, and not tried after all: it has its place again."""
+        ticket.state = State.ACTIVE
+        self._push(self._active, ticket, ticket.rank)
+
     def done(self, ticket: Ticket) -> None:
         """It was placed. Another one like it may fit as well."""
         if self._tickets.get(ticket.key) is ticket:

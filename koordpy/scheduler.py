@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 import structlog
 
@@ -41,6 +41,8 @@ from koordpy.volumebinder import VolumeBinder
 
 # How long planning may keep the loop to itself before watches and binds get a turn.
 _SLICE_S = 0.005
+# Single pods of one shape that are planned together: enough to share the cost of a plan, few enough for a slice.
+_IN_ONE_BREATH = 64
 # A pod's default grace period is 30 s, and the lease must be released within it.
 _FINISH_S = 5.0
 # How long pods are not told why they wait while others are evicted or bound: somebody waits for that; it takes moments.
@@ -139,7 +141,7 @@ class Scheduler:
             if ticket is None:
                 await self._rest()
             else:
-                self._attempt(ticket)
+                self.attempt(ticket)
             if time.monotonic() >= slice_end:
                 await asyncio.sleep(0)
                 slice_end = time.monotonic() + _SLICE_S
@@ -162,10 +164,45 @@ class Scheduler:
 
     # --- one attempt ---
 
-    def _attempt(self, ticket: Ticket) -> None:
+    def attempt(self, ticket: Ticket) -> None:
+        """Schedule a job; and if it is a single pod with others like it right behind, those in the same breath."""
+        behind: list[Ticket] = []
+        nodes: list[str] = []
+        with self._costs_only(ticket):
+            behind, nodes = self._in_one_breath(ticket)
+            if not nodes:
+                self.schedule_one(ticket)
+                return
+            self._start_single(ticket, nodes[0])
+        for each, node in zip(behind, nodes[1:], strict=True):
+            with self._costs_only(each):
+                if self._queue.is_overtaken(each):  # somebody more important was woken by those before it
+                    self._queue.put_back(each)
+                else:
+                    self._start_single(each, node)
+
+    def _in_one_breath(self, ticket: Ticket) -> tuple[list[Ticket], list[str]]:
+        """Those right behind a single pod that can be planned with it, and a node for each, its own first."""
+        job = self._jobs.job_of(ticket)
+        if job is None or not self._planning.may_share(job):
+            return [], []
+        behind = self._queue.pop_alike(ticket, _IN_ONE_BREATH - 1)
+        nodes: list[str] = []
+        try:
+            started = time.perf_counter()
+            nodes = self._planning.nodes_for(job, 1 + len(behind)) if behind else []
+            if nodes:
+                metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
+        finally:
+            for each in behind[max(len(nodes) - 1, 0) :]:
+                self._queue.put_back(each)
+        return behind[: max(len(nodes) - 1, 0)], nodes
+
+    @contextmanager
+    def _costs_only(self, ticket: Ticket) -> Iterator[None]:
         """A mistake of ours in planning one job must not cost all others their scheduler."""
         try:
-            self.schedule_one(ticket)
+            yield
         except Exception:
             log.exception("planning_failed", job=ticket.name, hint="please report this; tried again after a back-off")
             self._queue.retry(ticket)
@@ -202,6 +239,16 @@ class Scheduler:
         else:
             self._start(ticket, answer)
         self._measure(job, answer, time.perf_counter() - started)
+
+    def _start_single(self, ticket: Ticket, node: str) -> None:
+        """A node was found for it together with others: as if it had been planned by itself."""
+        job, started = self._jobs.job_of(ticket), time.perf_counter()
+        if job is None or job.members[0].gang:
+            self.schedule_one(ticket)
+            return
+        plan = Plan((Placement(ticket.key, node),))
+        self._start(ticket, plan)
+        self._measure(job, plan, time.perf_counter() - started)
 
     def _prefilter(self, job: Job, ticket: Ticket) -> Refusal | None:
         """Gangs are attempted only when all of their group have come together."""

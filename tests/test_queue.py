@@ -241,3 +241,51 @@ def test_trying_now_wakes_a_parked_job_and_nobody_who_is_not_there():
     assert bench.queue.pop() is None
     bench.queue.try_now("a")
     assert bench.order() == ["a"]
+
+
+def test_those_right_behind_a_ticket_are_popped_with_it_as_long_as_they_are_like_it():
+    bench = Bench()
+    for number, shape in enumerate((bench.small, bench.small, bench.small, bench.large, bench.small)):
+        bench.add(f"p{number}", created=number, shape=shape)
+    first = bench.queue.pop()
+    assert [ticket.key for ticket in bench.queue.pop_alike(first, 10)] == ["p1", "p2"]
+    assert bench.order() == ["p3", "p4"]
+
+
+def test_those_behind_of_another_priority_are_not_popped_with_it():
+    bench = Bench()
+    bench.add("high", priority=1)
+    bench.add("low")
+    assert bench.queue.pop_alike(bench.queue.pop(), 10) == []
+    assert bench.order() == ["low"]
+
+
+def test_no_more_are_popped_than_asked_for_and_nobody_who_is_gone():
+    bench = Bench()
+    for number in range(5):
+        bench.add(f"p{number}", created=number)
+    first = bench.queue.pop()
+    bench.queue.remove("p1")
+    assert [ticket.key for ticket in bench.queue.pop_alike(first, 2)] == ["p2", "p3"]
+
+
+def test_whoever_is_put_back_has_its_place_again():
+    bench = Bench()
+    for number in range(3):
+        bench.add(f"p{number}", created=number)
+    for ticket in reversed(bench.queue.pop_alike(bench.queue.pop(), 10)):
+        bench.queue.put_back(ticket)
+    assert bench.order() == ["p1", "p2"]
+
+
+def test_a_popped_ticket_is_overtaken_by_whoever_would_have_been_popped_before_it():
+    bench = Bench()
+    bench.add("first", created=1)
+    bench.add("second", created=2)
+    _, second = bench.queue.pop(), bench.queue.pop()
+    bench.add("later", created=3)
+    assert not bench.queue.is_overtaken(second)
+    bench.add("urgent", priority=1, created=9)
+    assert bench.queue.is_overtaken(second)
+    bench.queue.remove("urgent")
+    assert not bench.queue.is_overtaken(second)

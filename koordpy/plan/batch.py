@@ -20,10 +20,14 @@ import numpy as np
 from koordpy.api.errors import MalformedValue
 from koordpy.cluster.arrays import Bools, Ints
 from koordpy.cluster.picture import Cluster
+from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.resources import MOST
 from koordpy.cluster.shapes import Shape
 from koordpy.plan import placement
 from koordpy.plan.profile import Profile
+
+_ALONE = "is planned alone"  # in what a shape remembers: when it was last found to mind its own kind
+_ASK_AGAIN_AFTER = 1000  # changes of usage
 
 
 def slots(shape: Shape, cluster: Cluster, profile: Profile) -> Ints | None:
@@ -60,6 +64,35 @@ def can_fill(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
 def fill(shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Profile) -> list[int]:
     """The rows of `wanted` pods, or of as many as the slots `[N]` allow, in the order of placing."""
     return _Filling(shape, wanted, offered, cluster, profile).take() if offered.any() else []
+
+
+def may_share(pod: PodRecord, cluster: Cluster, profile: Profile) -> bool:
+    """Single pods of this shape can be planned in one go, as far as is known without asking about nodes."""
+    shape = pod.shape
+    if shape is None or shape.traits.claims or cluster.nominated or not can_fill(shape, cluster, profile):
+        return False
+    tried = shape.memo.get((profile, _ALONE))
+    return tried is None or cluster.nodes.usage_log.position - tried[1] > _ASK_AGAIN_AFTER
+
+
+def nodes_for(pod: PodRecord, wanted: int, cluster: Cluster, profile: Profile) -> list[str]:
+    """Where single pods like this one go, as many as fit, as if planned one by one; none if they must be."""
+    shape = pod.shape
+    if shape is None or refuses_outright(shape, cluster, profile):
+        return []
+    offered = slots(shape, cluster, profile)
+    if offered is None:
+        shape.memo[profile, _ALONE] = (None, cluster.nodes.usage_log.position)
+        return []
+    return [cluster.nodes.names[row] for row in fill(shape, wanted, offered, cluster, profile)]
+
+
+def refuses_outright(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
+    """Whatever the nodes are like; or it cannot be read."""
+    try:
+        return profile.prefilter(shape, cluster) is not None
+    except MalformedValue:
+        return True
 
 
 class _Filling:
