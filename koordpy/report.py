@@ -59,7 +59,7 @@ class Reporter:
         self._events = EventRecorder(client, instance)
         self._said: dict[str, str] = {}  # UID -> the message that was last put into the lane
         self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
-        self.lane = Lane(_LANE_WIDTH)
+        self.lane = Lane(_LANE_WIDTH, clock=clock)
 
     async def run(self) -> None:
         """Say what there is to say, until cancelled."""

@@ -27,8 +27,15 @@ class Lane:
     One that is `behind` other lanes waits until those are empty, but each call no longer than `patience_s`.
     """
 
-    def __init__(self, width: int, *, behind: tuple[Lane, ...] = (), patience_s: float = 0.0) -> None:
-        self._width, self._behind, self._patience_s = width, behind, patience_s
+    def __init__(
+        self,
+        width: int,
+        *,
+        behind: tuple[Lane, ...] = (),
+        patience_s: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._width, self._behind, self._patience_s, self._clock = width, behind, patience_s, clock
         self._calls: asyncio.Queue[Call] = asyncio.Queue()
         self._left = 0  # calls that are not done
 
@@ -43,7 +50,7 @@ class Lane:
     def put(self, call: Call) -> None:
         self._left += 1
         if self._behind:
-            call = partial(self._in_turn, call, time.monotonic() + self._patience_s, self._behind)
+            call = partial(self._in_turn, call, self._clock() + self._patience_s, self._behind)
         self._calls.put_nowait(call)
 
     def __len__(self) -> int:
@@ -68,7 +75,7 @@ class Lane:
     async def _in_turn(self, call: Call, latest: float, first: tuple[Lane, ...]) -> None:
         with suppress(TimeoutError):
             while (busy := next((lane for lane in first if not lane.is_idle), None)) is not None:
-                async with asyncio.timeout(latest - time.monotonic()):
+                async with asyncio.timeout(latest - self._clock()):
                     await busy.drained()
         await call()
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+from koordpy.kube.lane import Lane
 from koordpy.plan.answer import Placement
 from koordpy.queue import State
 from tests.builders import Json
@@ -158,11 +160,13 @@ class World:
         """The next call of a lane begins: binds, or reports."""
         lanes = [lane for lane in (self.rig.scheduler.binder.binds, self.rig.reporter.lane) if len(lane)]
         if lanes:
-            call: Any = self.rng.choice(lanes)._calls.get_nowait()()
-            self.loop.start(call).add_done_callback(self._ended)
+            lane = self.rng.choice(lanes)
+            call: Any = lane._calls.get_nowait()()
+            self.loop.start(call).add_done_callback(partial(self._ended, lane))
         return bool(lanes)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, lane: Lane, task: asyncio.Task[None]) -> None:
+        lane._done()  # those that go behind it wait for that
         bind = self.api.binds.pop(task, None)
         if task.cancelled():
             return
