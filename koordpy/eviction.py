@@ -250,8 +250,10 @@ class Evictor:
 
     async def _write_nomination(self, pod: PodRef, node: str, after_s: float) -> None:
         current = self._cluster.pods.get(pod.uid)
-        if current is None or current.node or current.nominated_node != node:
-            return  # decided otherwise since, or on its way there already
+        if current is None or current.bound or current.nominated_node != node:
+            return  # decided otherwise since
+        if node and current.node:
+            return  # on its way already; a promise taken back is said all the same, since the bind may fail
         try:
             await promise_node(self._client, pod, node)
         except (NotFound, NotLeading):

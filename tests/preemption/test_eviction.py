@@ -11,8 +11,9 @@ from koordpy.eviction import Evictor
 from koordpy.plan.answer import Placement
 from koordpy.plan.victim_search import Preemption
 from koordpy.plan.victims import Cost
-from koordpy.report import Reporter
+from koordpy.report import Reporter, ref
 from tests.builders import node, pod
+from tests.wakeups.rig import client_of
 
 
 class Clearing:
@@ -57,3 +58,13 @@ async def test_a_job_that_has_started_is_not_told_any_more() -> None:
     clearing.evictor.ended(clearing.high.uid, "started")
     clearing.gone("low-2")
     assert clearing.cleared == []
+
+
+@pytest.mark.parametrize(("promised", "written"), [("n1", []), ("", ["PATCH"])])
+async def test_a_member_on_its_way_is_promised_nothing_more_but_told_what_was_taken_back(promised, written) -> None:
+    clearing, calls = Clearing(), []
+    clearing.evictor._client = client_of(lambda method, _: calls.append(method) or (200, b"{}"))
+    clearing.cluster.nominate(clearing.high.uid, promised)
+    clearing.cluster.assume(clearing.high.uid, "n1")
+    await clearing.evictor._write_nomination(ref(clearing.high), promised, 1.0)
+    assert calls == written
