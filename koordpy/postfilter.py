@@ -41,10 +41,13 @@ class PostFilter:
 
     def run(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
         """The answer, if all of the job fits; a better one, if others let go; or the same, with what came of it."""
-        if is_whole(answer):
+        if not self._gets_on(job, answer):
+            answer = self._ask_waiters(job, answer)
+        if self._gets_on(job, answer):
             return answer
-        answer = self._ask_waiters(job, answer)
-        if is_whole(answer) or not self._may_preempt(job, answer):
+        if is_whole(answer):
+            job, answer = _as_a_pod_by_itself(job, answer)
+        if not self._may_preempt(job, answer):
             return answer
         with metrics.stage("PostFilter", job.members[0].scheduler):
             found = self._preempt(job)
@@ -54,6 +57,12 @@ class PostFilter:
         """Room is kept for nobody who cannot use it."""
         for member in job.members:
             self._evictor.clear_nomination(member)
+
+    def _gets_on(self, job: Job, answer: Plan | Refusal) -> bool:
+        """Something of it starts by this: it has become complete, or was before and finds room for one more."""
+        if not is_whole(answer) or answer.left_over is None:
+            return is_whole(answer)
+        return bool(answer.placements) or self._permit.room.get(job.key) is not None
 
     # --- those that wait ---
 
@@ -124,6 +133,14 @@ class PostFilter:
         )
         self._release(leaving, job)
         return self._planning.make_room(job) if leaving else found
+
+
+def _as_a_pod_by_itself(job: Job, answer: Plan) -> tuple[Job, Refusal]:
+    """Its gangs are complete and need nobody any more: whoever was left over first makes room for itself alone."""
+    assert answer.left_over is not None
+    culprit = answer.left_over.culprit
+    first = next((member for member in job.members if member.uid == culprit), job.members[0])
+    return Job(job.key, (first,)), answer.left_over
 
 
 def _with_tail(answer: Plan | Refusal, text: str) -> Plan | Refusal:

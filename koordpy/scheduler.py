@@ -232,8 +232,6 @@ class Scheduler:
             self._refuse(now, ticket, answer, attempted=refusal is None)
         elif answer.missing is not None:
             self._accumulate(job, ticket, answer)
-        elif answer.left_over is not None and not answer.placements and not self.room.get(job.key):
-            self._refuse(job, ticket, answer.left_over)
         elif self._permit.spoils_another(job, ticket, answer):
             return
         else:

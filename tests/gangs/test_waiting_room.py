@@ -85,6 +85,16 @@ def test_members_that_had_to_let_go_are_told_why_they_are_pending_now():
         assert "gang default/a: 0 of 3 members fit" in rig.message(name)
 
 
+def test_those_who_merely_wait_let_go_also_for_a_member_beyond_the_minimum_of_a_gang_that_runs():
+    rig = waiting()
+    rig.node("n2", cpu=1)
+    rig.gang("boss", 1, says=saying(policy="waiting-and-running"))
+    rig.member("boss-1", "boss", on="n2", priority=9)
+    rig.member("boss-2", "boss", priority=9)
+    rig.settle()
+    assert rig.nodes_of("boss") == ["n2", "n1"]
+
+
 def test_a_job_of_higher_priority_is_woken_by_room_that_suffices_with_what_others_hold():
     """`boss` needs five slots: four are held by a gang of lower priority, which cannot use the fifth."""
     rig = GangRig()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.plan.constraints import HOSTNAME, affinity, pod_term, selector
 from tests.scenarios.objects import condition, gang, members
 from tests.scenarios.world import World
@@ -140,11 +142,12 @@ async def test_room_is_made_for_the_minimum_and_not_for_more(world: World) -> No
     await world.until(lambda: sum(map(bool, world.node_names(*members("a", 3)))) == 2, "the gang runs")
 
 
-async def test_a_member_that_was_left_over_makes_room_for_itself_once_the_gang_runs(world: World) -> None:
+@pytest.mark.parametrize("policy", ["once-satisfied", "waiting-and-running"])
+async def test_a_member_that_was_left_over_makes_room_for_itself_once_the_gang_runs(world: World, policy: str) -> None:
     await world.nodes(2, cpu=1)
     for number in (1, 2):
         await world.runs(f"low-{number}", f"n{number}", cpu=1)
-    await world.pod_group("a", minimum=1)
+    await world.pod_group("a", minimum=1, annotations=gang(policy=policy))
     await world.stop()
     await world.urgent("a-1", "a-2", gang="a", cpu=1)
     await world.start()
