@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from koordpy.cluster.gangs import Gang, GangGroup
+from koordpy.cluster.gang import Gang
+from koordpy.cluster.ganggroups import GangGroup
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape

@@ -12,7 +12,7 @@ import structlog
 
 from koordpy import metrics
 from koordpy.cluster.changes import Change
-from koordpy.cluster.gangs import Gang
+from koordpy.cluster.gang import Gang
 from koordpy.config import GangSettings
 from koordpy.intake import wake
 from koordpy.jobs import Jobs, key_of

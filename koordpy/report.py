@@ -18,7 +18,7 @@ import structlog
 from koordpy import metrics
 from koordpy.api.gangs import Complaint, describe
 from koordpy.api.keys import GANG_TIMEOUT, PLACEMENT
-from koordpy.cluster.gangs import Gang
+from koordpy.cluster.gang import Gang
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.kube.client import Client, NotLeading

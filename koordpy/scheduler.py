@@ -18,7 +18,8 @@ from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
 from koordpy.binding import Binder
 from koordpy.cluster.changes import Change
-from koordpy.cluster.gangs import Gang, GangGroup
+from koordpy.cluster.gang import Gang
+from koordpy.cluster.ganggroups import GangGroup
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.config import GangSettings

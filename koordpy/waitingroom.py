@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from koordpy.cluster.gangs import GangGroup
+from koordpy.cluster.ganggroups import GangGroup
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 

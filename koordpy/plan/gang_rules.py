@@ -11,7 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from koordpy.cluster.changes import Change
-from koordpy.cluster.gangs import Gang, GangGroup
+from koordpy.cluster.gang import Gang
+from koordpy.cluster.ganggroups import GangGroup
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.resources import shown

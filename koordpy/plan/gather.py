@@ -19,7 +19,7 @@ from koordpy.api.gangs import Complaint
 from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.gangs import Gang
+from koordpy.cluster.gang import Gang
 from koordpy.cluster.natural import natural
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord

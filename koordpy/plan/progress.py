@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from koordpy.cluster.gangs import GangGroup
+from koordpy.cluster.ganggroups import GangGroup
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.trial import Trial

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from koordpy.cluster.budgets import Budget
-from koordpy.cluster.gangs import Gang
+from koordpy.cluster.gang import Gang
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.pods import PodRecord
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from aiohttp import web
 
-from koordpy.cluster.gangs import Gang, GangTable
+from koordpy.cluster.gang import Gang
+from koordpy.cluster.gangs import GangTable
 from koordpy.cluster.pods import PodRecord
 
 _PATH = "/apis/v1/plugins/Coscheduling"
