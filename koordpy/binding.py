@@ -25,8 +25,8 @@ from koordpy.kube.errors import ApiError
 from koordpy.kube.lane import Lane
 from koordpy.kube.writes import BindOutcome, bind
 from koordpy.plan.answer import Placement, Refusal
-from koordpy.queue import Ticket
 from koordpy.report import Reporter, ref
+from koordpy.ticket import Ticket
 from koordpy.volumebinder import VolumeBinder, VolumesNotBound
 
 # Pods that wait for their volumes, which can take minutes, have a lane of their own: no other bind waits for them.

@@ -28,7 +28,8 @@ from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.room import Room
 from koordpy.cluster.storage import NO_VOLUMES
 from koordpy.jobs import Jobs
-from koordpy.queue import JobQueue, Wants
+from koordpy.queue import JobQueue
+from koordpy.ticket import Wants
 
 log = structlog.get_logger()
 

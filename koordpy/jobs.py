@@ -16,7 +16,8 @@ from koordpy.cluster.pods import PodRecord
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.gang_rules import demands_of, is_ready
 from koordpy.plan.job import Demand, Job
-from koordpy.queue import Alike, JobQueue, Ticket
+from koordpy.queue import JobQueue
+from koordpy.ticket import Alike, Ticket
 
 
 class Jobs:

@@ -21,8 +21,9 @@ from koordpy.plan.job import Job
 from koordpy.plan.progress import Waiter, could_complete, first_in_line, stands_in_its_own_way, still_fits
 from koordpy.plan.victim_search import is_whole
 from koordpy.planning import Planning
-from koordpy.queue import JobQueue, Ticket
+from koordpy.queue import JobQueue
 from koordpy.report import Reporter
+from koordpy.ticket import Ticket
 from koordpy.waitingroom import Stay, WaitingRoom
 
 log = structlog.get_logger()

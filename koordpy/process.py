@@ -24,10 +24,11 @@ from koordpy.kube.credentials import load_credentials
 from koordpy.kube.errors import ApiError, Transient
 from koordpy.kube.lease import LeaderLease, LeaseName
 from koordpy.kube.transport import HttpTransport
-from koordpy.queue import JobQueue, State
+from koordpy.queue import JobQueue
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler
 from koordpy.serve.health import Health
+from koordpy.ticket import State
 from koordpy.volumebinder import VolumeBinder
 from koordpy.watches import Watches
 

@@ -15,73 +15,14 @@ import heapq
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import NamedTuple
 
 from koordpy.cluster.changes import ON_ONE_NODE, Change
-from koordpy.cluster.shapes import Shape
-
-
-class State(Enum):
-    """Where a ticket is; the values are the labels of `scheduler_pending_pods`."""
-
-    ACTIVE = "active"
-    BACKOFF = "backoff"
-    PARKED = "unschedulable"
-    IN_FLIGHT = "in_flight"  # being planned
-    GONE = "gone"
-
-
-Wants = tuple[tuple[Shape, int], ...]  # shapes, and how many slots of each are needed at least
+from koordpy.ticket import Alike, Entry, State, Ticket, Wants
 
 # A gang that is not complete is told why, but not upon each of its thousand members that arrive one after another.
 _SAY_WHY_AFTER_S = 0.5
-
-
-class Alike(NamedTuple):
-    """What jobs agree in that get the same answer, so that one can be the scout for all of them."""
-
-    wants: Wants  # none: nothing that happens on a node can cure it
-    scheduler: str  # other profiles have other filters
-    apart: Hashable = ""  # whatever else makes the answer another one, such as a node promised to the job
-    anywhere: bool = False  # room on any node may be what it lacks, also where none of its pods would fit
-
-
-@dataclass(slots=True, eq=False)
-class Ticket:
-    """A job's place in the queue."""
-
-    key: str
-    name: str  # namespace/name, the last tie-break
-    priority: int
-    alike: Alike
-    since: float  # creation, or the last failure: one big job that never fits must not stay at the head for ever
-    first_seen: float
-    state: State = State.ACTIVE
-    failures: int = 0
-    ready_at: float = 0.0  # end of the back-off
-    early_wake_used: bool = False
-    number: int = 0  # of its newest heap entry; older entries are void
-    parked_at: float = 0.0
-    refused_by: frozenset[str] = frozenset()  # names of filters
-    pods: int = 1
-    urgent: bool = False  # before everything else, once: it was half-started when we began
-    yielded: bool = False  # it has let another job go first
-    rescued: bool = False  # woken by the periodic flush and by nothing else: a wake-up was missed
-
-    def entry(self, first: float, number: int) -> _Entry:
-        self.number = number
-        return (first, self.since, self.name, number, self)
-
-    @property
-    def rank(self) -> float:
-        """Lowest first."""
-        return float("-inf") if self.urgent else -self.priority
-
-
-_Entry = tuple[float, float, str, int, Ticket]
 
 
 @dataclass(slots=True)
@@ -89,7 +30,7 @@ class _Sleepers:
     """Parked jobs that are alike, best first, and what would cure them: the newest refusal knows best."""
 
     cures: Change = Change.NONE
-    heap: list[_Entry] = field(default_factory=list)
+    heap: list[Entry] = field(default_factory=list)
     number: int = 0  # of those that are really there; the heap also has entries that are void
 
 
@@ -106,8 +47,8 @@ class JobQueue:
         self._clock, self._wall = clock, wall
         self._first_backoff_s, self._most_backoff_s = first_backoff_s, most_backoff_s
         self._tickets: dict[str, Ticket] = {}
-        self._active: list[_Entry] = []
-        self._backoff: list[_Entry] = []
+        self._active: list[Entry] = []
+        self._backoff: list[Entry] = []
         self._parked: dict[Alike, _Sleepers] = {}
         self._numbers = itertools.count(1)
         self.on_ready: Callable[[], None] = lambda: None  # called when there may be something to pop
@@ -375,7 +316,7 @@ class JobQueue:
         self._push(self._backoff, ticket, ticket.ready_at if until is None else until)
         self.on_ready()
 
-    def _push(self, heap: list[_Entry], ticket: Ticket, first: float) -> None:
+    def _push(self, heap: list[Entry], ticket: Ticket, first: float) -> None:
         if len(heap) > 2 * len(self._tickets) + 64:  # a standby pushes and never pops: most of it is void
             heap[:] = [e for e in heap if e[-1].number == e[-2] and e[-1].state is not State.GONE]
             heapq.heapify(heap)
@@ -398,11 +339,11 @@ class JobQueue:
                 self._activate(entry[-1], "BackoffComplete")
 
 
-def _valid(entry: _Entry, state: State) -> bool:
+def _valid(entry: Entry, state: State) -> bool:
     return entry[-1].number == entry[-2] and entry[-1].state is state
 
 
-def _pop(heap: list[_Entry], state: State) -> Ticket | None:
+def _pop(heap: list[Entry], state: State) -> Ticket | None:
     """The first ticket of a heap that is still where the heap thinks it is."""
     while heap:
         entry = heapq.heappop(heap)

@@ -36,8 +36,9 @@ from koordpy.plan.profile import Profile
 from koordpy.plan.rating import rate
 from koordpy.planning import Planning
 from koordpy.postfilter import PostFilter
-from koordpy.queue import JobQueue, Ticket
+from koordpy.queue import JobQueue
 from koordpy.report import Reporter
+from koordpy.ticket import Ticket
 from koordpy.volumebinder import VolumeBinder
 
 # How long planning may keep the loop to itself before watches and binds get a turn.

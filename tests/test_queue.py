@@ -2,7 +2,8 @@
 
 from koordpy.cluster.changes import Change
 from koordpy.cluster.picture import Cluster
-from koordpy.queue import Alike, JobQueue, State
+from koordpy.queue import JobQueue
+from koordpy.ticket import Alike, State
 from tests.builders import pod
 
 FREED = Change.ROOM_FREED

@@ -19,7 +19,8 @@ from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profiles import default_profile
-from koordpy.queue import JobQueue, State, Ticket
+from koordpy.queue import JobQueue
+from koordpy.ticket import State, Ticket
 
 CPU = 32  # of a node, all taken by one pod
 TOO_MUCH_M = 64_000

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from koordpy.kube.errors import Forbidden
-from koordpy.queue import State
+from koordpy.ticket import State
 from tests.gangs.rig import GangRig, saying
 from tests.wakeups.rig import uid
 

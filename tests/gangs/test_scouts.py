@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koordpy.queue import State
+from koordpy.ticket import State
 from tests.gangs.rig import GangRig, saying
 
 

@@ -24,9 +24,10 @@ from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import default_profile
-from koordpy.queue import JobQueue, State, Ticket
+from koordpy.queue import JobQueue
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler
+from koordpy.ticket import State, Ticket
 from koordpy.volumebinder import VolumeBinder
 from tests.builders import node, pod_json, typed, with_identity
 

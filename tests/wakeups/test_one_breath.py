@@ -9,7 +9,7 @@ import pytest
 
 from koordpy import scheduler as module
 from koordpy.plan import batch
-from koordpy.queue import State
+from koordpy.ticket import State
 from tests.plan.constraints import HOSTNAME, affinity, pod_term, selector
 from tests.wakeups.rig import Rig
 

@@ -14,7 +14,7 @@ from koordpy.cluster.arrays import Ints
 from koordpy.cluster.picture import Cluster
 from koordpy.cluster.shapes import Shape
 from koordpy.plan.profiles import default_profile
-from koordpy.queue import State
+from koordpy.ticket import State
 from tests.builders import pod_json
 from tests.wakeups.rig import SCHEDULER, Rig, client_of, uid
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from koordpy.queue import State
+from koordpy.ticket import State
 from tests.gangs.model.held import holds
 from tests.gangs.model.oracle import Gangs, cpu_of, is_finished, is_ours, is_pending, node_of, runs, uid_of
 from tests.gangs.model.truth import NODES

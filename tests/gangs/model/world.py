@@ -13,7 +13,7 @@ from typing import Any
 
 from koordpy.kube.lane import Lane
 from koordpy.plan.answer import Placement
-from koordpy.queue import State
+from koordpy.ticket import State
 from tests.builders import Json
 from tests.gangs.loop import HandLoop
 from tests.gangs.model.admins import Admins
