@@ -51,6 +51,7 @@ class _Run:
     staying: set[str]  # UIDs of victims that are still there
     left: int = 0  # victims that the step under way has not dealt with
     withdrawn: bool = False
+    looked_at: int = -1  # how many promises had ended when all members were seen to be pending
     displaced: list[PodRef] = field(default_factory=list)  # pods of lower priority whose promises were taken back
 
     @property
@@ -181,6 +182,9 @@ class Evictor:
         """Nobody is evicted for a job that has started meanwhile, or is not what it was."""
         if run.withdrawn or self._runs.get(run.key) is not run:
             return False
+        if run.looked_at == self._cluster.promises_ended:
+            return True  # all of them were pending, and whoever no longer is has lost its promise
+        run.looked_at = self._cluster.promises_ended
         for uid in run.members:
             member = self._cluster.pods.get(uid)
             if member is None or not member.schedulable:

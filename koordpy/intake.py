@@ -122,9 +122,9 @@ class PodIntake:
         news, self._news = self._news, []
         for happened in news:
             wake(self._cluster, self._queue, happened)
-        entered, self._entered = self._entered, []
+        entered, self._entered = dict.fromkeys(self._entered), []
+        self._jobs.recheck_promises(entered)
         for node in entered:
-            self._jobs.recheck_promises({node})
             if self._cluster.nodes.is_overcommitted(node):  # by somebody else: whoever only waits gives way
                 self._jobs.recheck_waiting(node)
 

@@ -55,6 +55,7 @@ class Cluster:
         self.evictable = Evictable()
         self.pods: dict[str, PodRecord] = {}  # by UID
         self.nominated: dict[str, PodRecord] = {}  # by UID: pending pods that were promised a node
+        self.promises_ended = 0  # how often somebody left `nominated`
         self.leaving: dict[str, PodRecord] = {}  # by UID: pods on nodes that are terminating, victims or not
         self._spared: set[str] = set()  # UIDs of pods that the API server would not let us evict
         self._promises: dict[str, str] = {}  # UID -> node that we have promised, until the API server says so too
@@ -149,6 +150,7 @@ class Cluster:
         self.leaving.pop(uid, None)
         self._release_volumes(record)
         promised = self.nominated.pop(uid, None)
+        self.promises_ended += promised is not None
         if promised is not None and not record.node:
             return record, Happened(_PROMISE_ENDED, promised.nominated_node)
         return record, self._leave(record)
@@ -286,6 +288,7 @@ class Cluster:
         promised = record.nominated_node if record.schedulable else ""
         if promised:
             self.nominated[record.uid] = record
+        self.promises_ended += before is not None and not promised
         if before is None or before.nominated_node == promised:
             return NOTHING
         return Happened(_PROMISE_ENDED, before.nominated_node)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 import pytest
 
+from koordpy.api.pod import Pod
 from koordpy.cluster.picture import Cluster
 from koordpy.eviction import Evictor
 from koordpy.plan.answer import Placement
 from koordpy.plan.victim_search import Preemption
 from koordpy.plan.victims import Cost
 from koordpy.report import Reporter, ref
-from tests.builders import node, pod
+from tests.builders import node, pod, pod_json, typed, with_identity
 from tests.wakeups.rig import client_of
 
 
@@ -68,3 +70,26 @@ async def test_a_member_on_its_way_is_promised_nothing_more_but_told_what_was_ta
     clearing.cluster.assume(clearing.high.uid, "n1")
     await clearing.evictor._write_nomination(ref(clearing.high), promised, 1.0)
     assert calls == written
+
+
+@pytest.mark.parametrize("becomes", ["gone", "terminating"])
+async def test_nobody_is_evicted_for_a_job_that_went_while_its_victims_were_told(becomes: str) -> None:
+    clearing, calls = Clearing(), []
+
+    def answer(method: str, _: str) -> tuple[int, bytes]:
+        calls.append(method)
+        if len(calls) == 2:
+            if becomes == "gone":
+                clearing.cluster.remove_pod(clearing.high.uid)
+            else:
+                leaving = pod_json("high", cpu=2, priority=100, terminating=True)
+                leaving["metadata"]["uid"] = clearing.high.uid
+                clearing.cluster.upsert_pod(typed(with_identity(leaving), Pod))
+        return 200, b"{}"
+
+    clearing.evictor._client = client_of(answer)
+    sending = asyncio.create_task(clearing.evictor.lane.run())
+    await clearing.evictor.lane.drained()
+    sending.cancel()
+    assert len(calls) >= 2  # they were told
+    assert "DELETE" not in calls
