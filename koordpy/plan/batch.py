@@ -63,7 +63,7 @@ def can_fill(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
 
 def fill(shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Profile) -> list[int]:
     """The rows of `wanted` pods, or of as many as the slots `[N]` allow, in the order of placing."""
-    return _Filling(shape, wanted, offered, cluster, profile).take() if offered.any() else []
+    return _Filling(shape, wanted, offered, cluster, profile).take() if wanted and offered.any() else []
 
 
 def may_share(pod: PodRecord, cluster: Cluster, profile: Profile) -> bool:

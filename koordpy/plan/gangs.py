@@ -194,17 +194,36 @@ class _Attempt:
 
     def _fill(self, each: _Batch, shape: Shape, members: list[PodRecord]) -> list[PodRecord]:
         """Place what can be placed at once; returns the members to be asked about one by one."""
-        promised = [member for member in members if member.nominated_node]  # each tries its own node first
-        offered = self._offered(each, shape) if not promised else None
-        if offered is None:
-            return promised + [member for member in members if not member.nominated_node]
+        offered = self._offered(each, shape)
+        if offered is None:  # each that was promised a node tries that one first
+            return sorted(members, key=lambda member: not member.nominated_node)
+        members = self._keep_promises(shape, members, offered)
         rows = batch.fill(shape, len(members), offered, self._cluster, each.profile)
         names = self._cluster.nodes.names
         self.placements += [Placement(member.uid, names[row]) for member, row in zip(members, rows, strict=False)]
         if len(self._batches) > 1 or len(rows) < len(members):  # else nobody looks at what is left
-            taken, counts = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
-            self._trial.place_all(taken, shape, counts)
+            self._occupy(shape, rows)
         return members[len(rows) :]
+
+    def _keep_promises(self, shape: Shape, members: list[PodRecord], offered: Ints) -> list[PodRecord]:
+        """Whoever was promised a node that has a slot goes there; returns the others. What is taken is not offered."""
+        others: list[PodRecord] = []
+        rows: list[int] = []
+        for member in members:
+            row = self._cluster.nodes.row_of(member.nominated_node) if member.nominated_node else None
+            if row is None or offered[row] <= 0:
+                others.append(member)
+                continue
+            offered[row] -= 1
+            rows.append(row)
+            self.placements.append(Placement(member.uid, member.nominated_node))
+        if rows:
+            self._occupy(shape, rows)
+        return others
+
+    def _occupy(self, shape: Shape, rows: list[int]) -> None:
+        taken, counts = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
+        self._trial.place_all(taken, shape, counts)
 
     def _offered(self, each: _Batch, shape: Shape) -> Ints | None:
         """`[N]`: the slots of each node, with and without those who were promised room there; None: ask one by one."""

@@ -138,6 +138,16 @@ def test_room_promised_to_others_of_the_same_priority_is_left_to_them():
     assert isinstance(planned(cluster, gang("a", pods)), Refusal)
 
 
+def test_members_go_where_they_were_promised_room_and_the_others_where_it_is_left():
+    """`n1` has one slot, and was promised to two; alone, all four would rather go to `n3`."""
+    cluster = cluster_of({"cpu": 1}, {"cpu": 2}, {"cpu": 8})
+    pods = members(cluster, 4, cpu=1)
+    for number, node in ((0, "n2"), (1, "n1"), (2, "n1")):
+        cluster.nominate(pods[number].uid, node)
+    placed = where(cluster, planned(cluster, gang("a", pods)))
+    assert placed == {"a-1": "n2", "a-2": "n1", "a-3": "n3", "a-4": "n3"}
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_plan_is_whole_overcommits_nothing_and_leaves_the_picture_as_it_was(seed: int):
@@ -150,6 +160,9 @@ def test_a_plan_is_whole_overcommits_nothing_and_leaves_the_picture_as_it_was(se
             for size in rng.sample([1, 2, 3], rng.randint(1, 2))
             for pod in members(cluster, rng.randint(1, 4), f"{name}{size}", cpu=size)
         ]
+        for pod in pods:
+            if rng.random() < 0.2:
+                cluster.nominate(pod.uid, rng.choice(["n1", "n2", "gone"]))
         mode = rng.choice(["Strict", "NonStrict"])
         demands.append(gang(name, pods, minimum=rng.randint(0, len(pods)), mode=mode))
     before = counts_of(cluster)
