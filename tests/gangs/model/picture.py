@@ -64,7 +64,7 @@ def nothing_is_kept_of_the_gone(world: World) -> Iterator[str]:
     kept = {
         "pods": (rig.cluster.pods.keys(), living),
         "gangs": ({gang.id for gang in table}, gangs.members.keys()),
-        "lists of gangs": (table._lists.keys(), gangs.members.keys()),
+        "lists of gangs": (table._groups._lists.keys(), gangs.members.keys()),
         "finished members": (table._finished.keys(), pods.keys() - living),
         "abandoned members": (table._abandoned, living),
         "groups of tickets": (rig.jobs._groups.keys(), queue._tickets.keys()),
