@@ -185,8 +185,10 @@ def alike_of(job: Job, cluster: Cluster) -> Alike:
         shapes = Counter(member.shape for member in demand.members)
         for shape, count in shapes.items():
             others = len(demand.members) - count
-            if shape is not None and demand.needed > others:
-                wants[shape] += demand.needed - others if demand.mode == "Strict" else 1
+            if shape is not None and demand.mode == "NonStrict":
+                wants[shape] += 1  # it keeps whatever it can place, also of those it could do without
+            elif shape is not None and demand.needed > others:
+                wants[shape] += demand.needed - others
         spec = gang.spec if gang is not None else None
         apart.append(
             (
