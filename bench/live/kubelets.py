@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from typing import Self
 
-from tests.controlplane.client import Client
+from bench.figures import BenchError
+from tests.controlplane.client import Client, Json
 
 WATCH_SECONDS = 3600
 
@@ -32,11 +34,22 @@ class Kubelets:
             await self._following
 
     async def _follow(self, version: str) -> None:
-        asked = {"fieldSelector": "spec.nodeName!=", "resourceVersion": version, "timeoutSeconds": WATCH_SECONDS}
-        async with asyncio.TaskGroup() as group, self._client.watch("pods", **asked) as watch:
-            while event := await watch.next(timeout=WATCH_SECONDS):
+        async with asyncio.TaskGroup() as group:
+            async for event in self._events(version):
                 meta = event["object"]["metadata"]
                 leaving = event["type"] == "MODIFIED" and meta.get("deletionGracePeriodSeconds", 0) > 0
                 if leaving and "deletionTimestamp" in meta:
                     self.deletions += 1
                     group.create_task(self._client.delete("pods", meta["name"], grace=0, uid=meta["uid"]))
+
+    async def _events(self, version: str) -> AsyncIterator[Json]:
+        while True:  # the API server ends the watch of a client that is too slow for it, as ours may be
+            watching = self._client.watch(
+                "pods", fieldSelector="spec.nodeName!=", resourceVersion=version, timeoutSeconds=WATCH_SECONDS
+            )
+            async with watching as watch:
+                while event := await watch.next(timeout=WATCH_SECONDS):
+                    if event["type"] == "ERROR":
+                        raise BenchError(f"the kubelets' watch failed: {event['object'].get('message')}")
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    yield event
