@@ -45,7 +45,7 @@ PANELS = (
     Panel("500 gangs of 20, 5,000 nodes", "large", RATE.name, "pods/s", more_is_better=True),
     Panel("5,000 single pods", "basic", RATE.name, "pods/s", more_is_better=True),
     Panel("one gang of 5,000: start to last bind", "gang-1x5000", "process start to last bind", "s"),
-    Panel("a gang among many: 99 of 100 wait at most", "streaming", "wait of a gang, 99 of 100", "ms"),
+    Panel("a gang among many: 99 of 100 wait at most", "streaming-short", "wait of a gang, 99 of 100", "ms"),
     Panel("a gang of 250 preempts", "preempt", "last member made to last bound", "s"),
     Panel("100 gangs behind one that never fits", "never-fits", "process start to last bind", "s"),
     Panel("the scheduler's CPU for a pod (500 gangs of 20)", "gangs-500x20", "CPU of the scheduler per pod", "ms"),
