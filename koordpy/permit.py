@@ -127,12 +127,20 @@ class Permit:
             priority = max(*(member.priority for member in members), *(gang.priority for gang in gangs))
             yield Waiter(stay.key, stay.group, priority, have / max(minimum, 1), tuple(members))
 
-    def behind(self, job: Job) -> list[Waiter]:
-        """For the first in line: those of its own priority that wait as well."""
+    def rivals(self, job: Job) -> list[Waiter]:
+        """Those of its own priority that wait as well, and let go if it is complete then.
+
+        They do so for the first in line; and for the others while the first could not be completed whoever let go.
+        """
         everybody = list(self.waiters(""))
         own = next((waiter for waiter in everybody if waiter.key == job.key), None)
-        if own is None or first_in_line(everybody, own.priority) is not own:
+        first = first_in_line(everybody, own.priority) if own is not None else None
+        if own is None or first is None:
             return []
+        if first is not own:
+            others = [waiter for waiter in everybody if waiter is not first and waiter.priority <= first.priority]
+            if could_complete(first, self._cluster, self._profiles, without=others):
+                return []
         return [waiter for waiter in everybody if waiter is not own and waiter.priority == own.priority]
 
     def let_go(self, key: str) -> None:

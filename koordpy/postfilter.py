@@ -71,7 +71,7 @@ class PostFilter:
         priority = self._permit.priority(job)
         lower = [waiter for waiter in self._permit.waiters(job.key) if waiter.priority < priority]
         answer = self._without(lower, job, answer, better_than=worth_of(answer))
-        return answer if is_whole(answer) else self._without(self._permit.behind(job), job, answer, better_than=(True,))
+        return answer if is_whole(answer) else self._without(self._permit.rivals(job), job, answer, better_than=(True,))
 
     def _without(
         self, waiters: list[Waiter], job: Job, answer: Plan | Refusal, *, better_than: Worth

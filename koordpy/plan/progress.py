@@ -41,14 +41,23 @@ def first_in_line(waiters: Iterable[Waiter], priority: int) -> Waiter | None:
     return max(entitled, key=lambda waiter: (waiter.completeness, waiter.priority, waiter.key), default=None)
 
 
-def could_complete(waiter: Waiter, cluster: Cluster, profiles: Profiles, beside: Sequence[Placement] = ()) -> bool:
-    """Whether a waiting group could be completed now, beside what another job would take."""
+def could_complete(
+    waiter: Waiter,
+    cluster: Cluster,
+    profiles: Profiles,
+    *,
+    beside: Sequence[Placement] = (),
+    without: Iterable[Waiter] = (),
+) -> bool:
+    """Whether a waiting group could be completed now, beside what another job would take, or if others let go."""
     demands = demands_of(waiter.group, cluster)
     job = Job(waiter.key, tuple(member for demand in demands for member in demand.members), demands)
     if not job.members:
         return not any(demand.needed for demand in demands)
     with Trial(cluster.occupancy) as trial:
         _place(beside, cluster, trial)
+        for other in without:
+            _remove(other, cluster, trial)
         answer = plan_gangs(job, cluster, profiles)
     return isinstance(answer, Plan) and answer.missing is None
 

@@ -95,6 +95,22 @@ def test_those_who_merely_wait_let_go_also_for_a_member_beyond_the_minimum_of_a_
     assert rig.nodes_of("boss") == ["n2", "n1"]
 
 
+def test_the_first_in_line_lets_go_for_one_that_could_run_if_it_cannot_itself_whoever_lets_go():
+    """`c` has more of its minimum than `a`, and lacks a CPU on `n2`; `a` needs less than what `c` holds there."""
+    rig = waiting(slots=1)
+    rig.gang("c", 3, says=NON_STRICT)
+    for number, cpu in enumerate((2, 1, 2), start=1):
+        rig.member(f"c-{number}", "c", cpu=cpu, node_selector={"kubernetes.io/hostname": "n2"})
+    rig.node("n2", cpu=4)
+    rig.node("n3", cpu=1)
+    rig.queue.back_off("default/a")
+    assert rig.attempt().key == "default/c"
+    assert len([node for node in rig.nodes_of("c") if node]) == 2  # `a` could be completed beside that
+    rig.no_node("n3")
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1", "n2", "n2"]
+
+
 def test_a_job_of_higher_priority_is_woken_by_room_that_suffices_with_what_others_hold():
     """`boss` needs five slots: four are held by a gang of lower priority, which cannot use the fifth."""
     rig = GangRig()
