@@ -51,7 +51,7 @@ class _Run:
     staying: set[str]  # UIDs of victims that are still there
     left: int = 0  # victims that the step under way has not dealt with
     withdrawn: bool = False
-    looked_at: int = -1  # how many promises had ended when all members were seen to be pending
+    looked_at: int = -1  # how many promises had ended when all members were seen with theirs
     displaced: list[PodRef] = field(default_factory=list)  # pods of lower priority whose promises were taken back
 
     @property
@@ -183,13 +183,14 @@ class Evictor:
         if run.withdrawn or self._runs.get(run.key) is not run:
             return False
         if run.looked_at == self._cluster.promises_ended:
-            return True  # all of them were pending, and whoever no longer is has lost its promise
-        run.looked_at = self._cluster.promises_ended
+            return True  # all of them were pending and had their promises; whoever is not pending any more loses it
         for uid in run.members:
             member = self._cluster.pods.get(uid)
             if member is None or not member.schedulable:
                 self._withdraw(run, member.key if member is not None else uid, "this member is no longer pending")
                 return False
+        if run.members <= self._cluster.nominated.keys():  # else nothing would tell of those without a promise
+            run.looked_at = self._cluster.promises_ended
         return True
 
     async def _tell(self, run: _Run, victim: PodRecord) -> None:

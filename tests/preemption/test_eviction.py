@@ -72,9 +72,12 @@ async def test_a_member_on_its_way_is_promised_nothing_more_but_told_what_was_ta
     assert calls == written
 
 
+@pytest.mark.parametrize("promised", [True, False])
 @pytest.mark.parametrize("becomes", ["gone", "terminating"])
-async def test_nobody_is_evicted_for_a_job_that_went_while_its_victims_were_told(becomes: str) -> None:
+async def test_nobody_is_evicted_for_a_job_that_went_while_its_victims_were_told(becomes: str, promised: bool) -> None:
     clearing, calls = Clearing(), []
+    if not promised:  # a job of higher priority has displaced it meanwhile
+        clearing.cluster.nominate(clearing.high.uid, "")
 
     def answer(method: str, _: str) -> tuple[int, bytes]:
         calls.append(method)
