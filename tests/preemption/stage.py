@@ -173,3 +173,11 @@ def planned(job: Job, cluster: Cluster) -> Plan | Refusal:
 def _disrupted(job: str) -> Json:
     message = f"{SCHEDULER}: preempting to accommodate higher priority pods, preemptor: {job}, triggerpod: {job}"
     return {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
+
+
+def stage(*nodes: str, cpu: int = 4, **given: object) -> Stage:
+    """Nodes of one kind, and nobody on them."""
+    made = Stage()
+    for name in nodes:
+        made.node(name, cpu=cpu, **given)
+    return made
