@@ -16,9 +16,6 @@ import structlog
 
 from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
-from koordpy.cluster.changes import Change, Happened
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
 from koordpy.jobs import Jobs
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError
@@ -26,6 +23,9 @@ from koordpy.kube.lane import Lane
 from koordpy.kube.writes import BindOutcome, bind
 from koordpy.plan.answer import Placement, Refusal
 from koordpy.report import Reporter, ref
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change, Happened
+from koordpy.state.pods import PodRecord
 from koordpy.ticket import Ticket
 from koordpy.volumebinder import VolumeBinder, VolumesNotBound
 

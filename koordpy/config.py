@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from koordpy.cluster.gangspec import GangDefaults
 from koordpy.kube.lease import Timing
 from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import default_profile
+from koordpy.state.gangs.spec import GangDefaults
 
 
 @dataclass(frozen=True)

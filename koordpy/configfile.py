@@ -18,7 +18,6 @@ import yaml
 from koordpy.api.errors import MalformedValue
 from koordpy.api.strict import Misread, Strict, read_strictly
 from koordpy.api.times import seconds_of_duration
-from koordpy.cluster.gangspec import GangDefaults
 from koordpy.config import GangSettings, LeaderElection, Settings
 from koordpy.coscheduling import PLUGIN as COSCHEDULING
 from koordpy.coscheduling import WITHOUT_MEANING as COSCHEDULING_WITHOUT_MEANING
@@ -28,6 +27,7 @@ from koordpy.plan.arguments import volume_bind_timeout_s
 from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import PluginSet, Wishes, build_profile
 from koordpy.plan.registry import WITHOUT_MEANING
+from koordpy.state.gangs.spec import GangDefaults
 
 _API_VERSION = "kubescheduler.config.k8s.io/v1"
 _KIND = "KubeSchedulerConfiguration"

@@ -11,8 +11,8 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.gangs import MatchPolicy
 from koordpy.api.strict import Strict, read_strictly
 from koordpy.api.times import seconds_of_duration
-from koordpy.cluster.gangspec import GangDefaults
 from koordpy.config import GangSettings
+from koordpy.state.gangs.spec import GangDefaults
 
 PLUGIN = "Coscheduling"
 # Legal there, without meaning here: planning a whole gang at once needs no such help.

@@ -17,15 +17,15 @@ from functools import partial
 import structlog
 
 from koordpy import metrics
-from koordpy.cluster.changes import Happened
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from koordpy.kube.lane import Lane
 from koordpy.kube.writes import Disruption, PodRef, delete_pod, is_still_there, promise_node, say_disrupted
 from koordpy.plan.preemption import Preemption
 from koordpy.report import Reporter, ref
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Happened
+from koordpy.state.pods import PodRecord
 
 _WIDTH = 16
 _AGAIN_FIRST_S = 2.0

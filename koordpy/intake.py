@@ -22,13 +22,13 @@ from koordpy.api.policy import PodDisruptionBudget
 from koordpy.api.topology import NAME as TOPOLOGY_NAME
 from koordpy.api.topology import ClusterNetworkTopology, Layer, chain
 from koordpy.api.workload import Namespace, ReplicaSet, Service
-from koordpy.cluster.changes import NOTHING, Change, Happened
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.room import Room
-from koordpy.cluster.storage import NO_VOLUMES
 from koordpy.jobs import Jobs
 from koordpy.queue import JobQueue
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import NOTHING, Change, Happened
+from koordpy.state.pods import PodRecord
+from koordpy.state.room import Room
+from koordpy.state.storage import NO_VOLUMES
 from koordpy.ticket import Wants
 
 log = structlog.get_logger()

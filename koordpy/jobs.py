@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from koordpy.cluster.gang import Gang
-from koordpy.cluster.ganggroups import GangGroup
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.gang_rules import demands_of, is_ready
 from koordpy.plan.job import Demand, Job
 from koordpy.queue import JobQueue
+from koordpy.state.cluster import Cluster
+from koordpy.state.gangs.gang import Gang
+from koordpy.state.gangs.groups import GangGroup
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
 from koordpy.ticket import Alike, Ticket
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 import structlog
 
 from koordpy import metrics
-from koordpy.cluster.changes import Change
-from koordpy.cluster.gang import Gang
 from koordpy.config import GangSettings
 from koordpy.intake import wake
 from koordpy.jobs import Jobs, key_of
@@ -23,6 +21,8 @@ from koordpy.plan.victim_search import is_whole
 from koordpy.planning import Planning
 from koordpy.queue import JobQueue
 from koordpy.report import Reporter
+from koordpy.state.events import Change
+from koordpy.state.gangs.gang import Gang
 from koordpy.ticket import Ticket
 from koordpy.waitingroom import Stay, WaitingRoom
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.batch import may_share, nodes_for
 from koordpy.plan.gangs import Profiles
@@ -13,6 +12,7 @@ from koordpy.plan.job import Job
 from koordpy.plan.job_plan import plan_job
 from koordpy.plan.preemption import Preemption, make_room
 from koordpy.plan.siblings import Rules
+from koordpy.state.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)

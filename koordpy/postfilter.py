@@ -14,7 +14,6 @@ from dataclasses import replace
 import structlog
 
 from koordpy import metrics
-from koordpy.cluster.changes import Change
 from koordpy.eviction import Evictor
 from koordpy.permit import Permit
 from koordpy.pingpong import PingPong
@@ -25,6 +24,7 @@ from koordpy.plan.progress import Waiter, Worth, who_must_let_go, worth_of
 from koordpy.plan.victim_search import is_whole
 from koordpy.planning import Planning
 from koordpy.queue import JobQueue
+from koordpy.state.events import Change
 
 log = structlog.get_logger()
 

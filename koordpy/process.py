@@ -16,7 +16,6 @@ from collections.abc import Callable
 import structlog
 
 from koordpy import __version__, metrics
-from koordpy.cluster.picture import Cluster
 from koordpy.config import Settings
 from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
@@ -28,6 +27,7 @@ from koordpy.queue import JobQueue
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler
 from koordpy.serve.health import Health
+from koordpy.state.cluster import Cluster
 from koordpy.ticket import State
 from koordpy.volumebinder import VolumeBinder
 from koordpy.watches import Watches

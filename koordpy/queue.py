@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from koordpy.cluster.changes import ON_ONE_NODE, Change
+from koordpy.state.events import ON_ONE_NODE, Change
 from koordpy.ticket import Alike, Entry, State, Ticket, Wants
 
 # A gang that is not complete is told why, but not upon each of its thousand members that arrive one after another.

@@ -18,9 +18,6 @@ import structlog
 from koordpy import metrics
 from koordpy.api.gangs import Complaint, describe
 from koordpy.api.keys import GANG_TIMEOUT, PLACEMENT
-from koordpy.cluster.gang import Gang
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, NotFound
 from koordpy.kube.events import EventRecorder, Note
@@ -29,6 +26,9 @@ from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annota
 from koordpy.plan.answer import Refusal
 from koordpy.plan.rating import Rating
 from koordpy.restraint import Restraint
+from koordpy.state.cluster import Cluster
+from koordpy.state.gangs.gang import Gang
+from koordpy.state.pods import PodRecord
 
 _LANE_WIDTH = 8
 _CONFLICT_PAUSES_S = (0.02, 0.1, 0.5, 2.0)

@@ -17,11 +17,6 @@ import structlog
 from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
 from koordpy.binding import Binder
-from koordpy.cluster.changes import Change
-from koordpy.cluster.gang import Gang
-from koordpy.cluster.ganggroups import GangGroup
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
 from koordpy.config import GangSettings
 from koordpy.eviction import Evictor
 from koordpy.intake import wake
@@ -38,6 +33,11 @@ from koordpy.planning import Planning
 from koordpy.postfilter import PostFilter
 from koordpy.queue import JobQueue
 from koordpy.report import Reporter
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.gangs.gang import Gang
+from koordpy.state.gangs.groups import GangGroup
+from koordpy.state.pods import PodRecord
 from koordpy.ticket import Ticket
 from koordpy.volumebinder import VolumeBinder
 

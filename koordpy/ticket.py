@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from koordpy.cluster.shapes import Shape
+from koordpy.state.shapes import Shape
 
 
 class State(Enum):

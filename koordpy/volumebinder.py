@@ -12,11 +12,11 @@ from contextlib import asynccontextmanager
 
 from koordpy.api.keys import SELECTED_NODE
 from koordpy.api.storage import PersistentVolume, PersistentVolumeClaim
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.storage import VolumeChoice
 from koordpy.kube.client import Client
 from koordpy.kube.writes import give_volume, provision_for
 from koordpy.plan.volumes import reachable
+from koordpy.state.cluster import Cluster
+from koordpy.state.storage import VolumeChoice
 
 
 class VolumesNotBound(Exception):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from koordpy.cluster.ganggroups import GangGroup
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
+from koordpy.state.cluster import Cluster
+from koordpy.state.gangs.groups import GangGroup
+from koordpy.state.pods import PodRecord
 
 
 @dataclass(slots=True)

@@ -22,7 +22,6 @@ from koordpy.api.storage import (
     VolumeAttachment,
 )
 from koordpy.api.workload import Namespace, ReplicaSet, Service
-from koordpy.cluster.picture import Cluster
 from koordpy.intake import (
     BudgetIntake,
     NamespaceIntake,
@@ -38,6 +37,7 @@ from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
 from koordpy.kube.reflector import Reflector, Resource
 from koordpy.queue import JobQueue
+from koordpy.state.cluster import Cluster
 
 # Finished pods too: a member that has succeeded counts for its gang.
 _PODS = Resource("/api/v1/pods", Decoder("Pod", Pod))

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.config import Settings
 from koordpy.plan import placement
 from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import default_profile
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.shapes import Shape
 from tests.builders import node, pod
 from tests.configs import HEAD, Json, disabled, enabled, reading, zone_constraint
 from tests.plan.constraints import ZONE, affinity, node_term, pod_term, requirement, selector

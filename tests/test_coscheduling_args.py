@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from koordpy.cluster.gangspec import GangDefaults
 from koordpy.config import GangSettings
 from koordpy.configfile import BadConfig
+from koordpy.state.gangs.spec import GangDefaults
 from tests.configs import reading
 
 

@@ -17,7 +17,7 @@ MODULES = sorted((ROOT / "koordpy").rglob("*.py"))
 LAYERS = (
     {"__version__", "crds"},
     {"api"},
-    {"cluster"},
+    {"state"},
     {"plan"},
     {"metrics", "logs"},
     {"kube"},
@@ -42,10 +42,10 @@ LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in room
 # Rooms that may import less than their layer would allow, so that they can be thought about, and tested, alone.
 ONLY = {
     "kube": {"__version__", "api", "metrics"},  # what we say and hear; never what we know or decide
-    "serve": {"__version__", "api", "cluster", "config", "metrics"},  # shows the picture; never asks the scheduler
+    "serve": {"__version__", "api", "state", "config", "metrics"},  # shows the picture; never asks the scheduler
     "embedded": {"__version__", "api", "kube"},  # an API server knows nothing about who schedules on it
 }
-SYNCHRONOUS = ("api", "cluster", "plan")
+SYNCHRONOUS = ("api", "state", "plan")
 NOT_IN_SYNCHRONOUS = {"asyncio", "aiohttp", "kubernetes_asyncio", "socket", "ssl", "threading", "time", "random"}
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from koordpy.cluster.picture import Cluster
 from koordpy.configfile import BadConfig, read_settings
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.job import Job
@@ -16,6 +15,7 @@ from koordpy.plan.planner import plan
 from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import default_profile
 from koordpy.plan.registry import third_party
+from koordpy.state.cluster import Cluster
 from tests.builders import node, pod
 
 ROOT = Path(__file__).parent.parent

@@ -1,8 +1,8 @@
 """The queue: who is next, who sleeps, who is woken by what."""
 
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
 from koordpy.queue import JobQueue
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
 from koordpy.ticket import Alike, State
 from tests.builders import pod
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from koordpy.cluster.changes import Change
 from koordpy.plan.answer import Refusal
 from koordpy.restraint import Restraint
+from koordpy.state.events import Change
 
 
 class Clock:

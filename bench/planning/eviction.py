@@ -11,10 +11,10 @@ import time
 
 from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, app_of, node, node_name, pod, typed_node, typed_pod
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.preemption import Preemption, make_room
 from koordpy.plan.profiles import default_profile
+from koordpy.state.cluster import Cluster
 
 TARGET_MS = 250
 TARGET_IMPOSSIBLE_MS = 50

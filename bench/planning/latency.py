@@ -26,11 +26,11 @@ from bench.planning.objects import (
     typed_node,
     typed_pod,
 )
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profiles import default_profile
+from koordpy.state.cluster import Cluster
 
 TARGET_PLAIN_MS = 0.5
 TARGET_NEIGHBOURS_MS = 2.0

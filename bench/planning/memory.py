@@ -22,11 +22,11 @@ from bench.planning.objects import SCHEDULER, Json, app_of, node, node_name, pod
 from koordpy.api.decode import Decoder, decode_page
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.cluster.picture import Cluster
 from koordpy.intake import NodeIntake, PodIntake
 from koordpy.jobs import Jobs
 from koordpy.kube.reflector import Sink
 from koordpy.queue import JobQueue
+from koordpy.state.cluster import Cluster
 
 T = TypeVar("T")
 

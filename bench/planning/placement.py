@@ -23,12 +23,12 @@ from bench.figures import BenchError, Figure
 from bench.planning.fabric import CPU_M_PER_NODE, LAYERS, PROFILES, members_of, nodes_of
 from bench.traces import GPUS_PER_NODE, Trace, TraceJob
 from koordpy.api.topology import GatherRule
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.job_plan import plan_job
 from koordpy.plan.rating import Rating, rate
 from koordpy.plan.siblings import Rules
+from koordpy.state.cluster import Cluster
 
 GATHERED: Rules = (GatherRule("spinelayer", must=False, multiple=1),)
 PLAIN: Rules = ()

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, node, node_name, pod, typed_node, typed_pod
-from koordpy.cluster.picture import Cluster
 from koordpy.intake import PodIntake
 from koordpy.jobs import Jobs
 from koordpy.plan.answer import Refusal
@@ -20,6 +19,7 @@ from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profiles import default_profile
 from koordpy.queue import JobQueue
+from koordpy.state.cluster import Cluster
 from koordpy.ticket import State, Ticket
 
 CPU = 32  # of a node, all taken by one pod

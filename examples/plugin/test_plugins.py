@@ -4,11 +4,11 @@ import msgspec
 
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profiles import PluginSet, Wishes, build_profile
+from koordpy.state.cluster import Cluster
 
 BOTH = Wishes(everywhere=PluginSet(enabled=(("TeamNodes", 0), ("CheapNodes", 5))))
 

@@ -14,10 +14,6 @@ from koordpy.api.meta import ObjectMeta
 from koordpy.api.node import Node
 from koordpy.api.pod import Container, Pod, PodSpec, Resources
 from koordpy.api.topology import GROUP, KIND, NAME, VERSION, ClusterNetworkTopology, Layer, chain
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.resources import NOWHERE
-from koordpy.cluster.shapes import Shape
 from koordpy.controllers.outline import Branch, outline
 from koordpy.kube.client import Client
 from koordpy.kube.credentials import load_credentials
@@ -28,6 +24,10 @@ from koordpy.kube.transport import HttpTransport
 from koordpy.plan import batch
 from koordpy.plan.profiles import default_profile
 from koordpy.process import CannotStart
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.resources import NOWHERE
+from koordpy.state.shapes import Shape
 
 _TOPOLOGIES = Resource(
     f"/apis/{GROUP}/{VERSION}/clusternetworktopologies",

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from koordpy.api.topology import CLUSTER_LAYER, NODE_LAYER
 from koordpy.cli.slots import Survey
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.natural import natural
 from koordpy.controllers.outline import Branch
 from koordpy.process import CannotStart
+from koordpy.state.arrays import Ints
+from koordpy.state.natural import natural
 
 _HEADINGS = ("DOMAIN", "NODES", "FREE", "USED")
 _BAR = 10

@@ -12,11 +12,11 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.meta import ObjectMeta, Struct
 from koordpy.api.topology import NAME, chain
 from koordpy.api.topologystatus import TopologyObject
-from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.resources import ResourceTable
-from koordpy.cluster.topology import Topology
 from koordpy.controllers.outline import Branch, outline
 from koordpy.controllers.statuswriter import is_news
+from koordpy.state.nodes.columns import NodeColumns
+from koordpy.state.nodes.resources import ResourceTable
+from koordpy.state.topology import Topology
 
 
 class LabelledNode(Struct, frozen=True):

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from koordpy.api.topology import Layer
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.natural import natural
-from koordpy.cluster.topology import Topology
+from koordpy.state.arrays import Ints
+from koordpy.state.natural import natural
+from koordpy.state.nodes.columns import NodeColumns
+from koordpy.state.topology import Topology
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,11 +14,11 @@ from koordpy.api.meta import ObjectMeta, Struct
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import PodGroup
-from koordpy.cluster.pods import preemptor_of
-from koordpy.cluster.requests import Amounts, requests_of
-from koordpy.cluster.resources import amount
 from koordpy.demo.workload import workload_of
 from koordpy.embedded.kubelet import RUN_SECONDS
+from koordpy.state.nodes.resources import amount
+from koordpy.state.pods import preemptor_of
+from koordpy.state.requests import Amounts, requests_of
 
 
 class State(Enum):

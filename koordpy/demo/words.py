@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from koordpy.api.podgroup import PodGroup
-from koordpy.cluster.requests import Amounts
 from koordpy.demo.workload import GPU
+from koordpy.state.requests import Amounts
 
 
 def cores(milli: int) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from koordpy.api.keys import UNSCHEDULABLE
-from koordpy.cluster.changes import Change
-from koordpy.cluster.storage import NO_VOLUMES, VolumeChoice
+from koordpy.state.events import Change
+from koordpy.state.storage import NO_VOLUMES, VolumeChoice
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from koordpy.api.errors import MalformedValue
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.resources import MOST
-from koordpy.cluster.shapes import Shape
 from koordpy.plan import placement
 from koordpy.plan.profile import Profile
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.resources import MOST
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
 
 _ALONE = "is planned alone"  # in what a shape remembers: when it was last found to mind its own kind
 _ASK_AGAIN_AFTER = 1000  # changes of usage

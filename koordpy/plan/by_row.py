@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import numpy.typing as npt
 
-from koordpy.cluster.arrays import Rows
-from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.shapes import Request
+from koordpy.state.arrays import Rows
+from koordpy.state.nodes.columns import NodeColumns
+from koordpy.state.shapes import Request
 
 T = TypeVar("T", bound=npt.NDArray[Any])
 

@@ -7,12 +7,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.trial import Trial
 from koordpy.plan import placement
 from koordpy.plan.answer import Plan, Reason, Refusal, no_node_fits
 from koordpy.plan.clearing import take_off, take_off_all
@@ -20,6 +14,12 @@ from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 from koordpy.plan.job import Job
 from koordpy.plan.planner import place_nominated
 from koordpy.plan.profile import Profile
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+from koordpy.state.trial import Trial
 
 _ASKED_ONE_BY_ONE = 100  # nodes, to tell why a pod would not fit there
 _NOT_HELPFUL = Reason("Preemption is not helpful for scheduling", preemption_helps=False, cures=Change.NONE)

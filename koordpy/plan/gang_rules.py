@@ -10,15 +10,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.cluster.changes import Change
-from koordpy.cluster.gang import Gang
-from koordpy.cluster.ganggroups import GangGroup
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.resources import shown
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Refusal
 from koordpy.plan.job import Demand
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.gangs.gang import Gang
+from koordpy.state.gangs.groups import GangGroup
+from koordpy.state.nodes.resources import shown
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
 
 _ROOM = Change.NODE_ADDED | Change.NODE_GREW | Change.NODE_TAINTS | Change.ROOM_FREED | Change.VICTIMS
 _MOST_NAMES = 5

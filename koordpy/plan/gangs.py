@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.trial import Trial
 from koordpy.plan import batch
 from koordpy.plan.answer import Placement, Plan, Refusal, no_node_fits
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.planner import place, place_nominated, refused_without_asking
 from koordpy.plan.profile import Profile
 from koordpy.plan.scores.node_resources_fit import NodeResourcesFit, most_allocated
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+from koordpy.state.trial import Trial
 
 Profiles = Mapping[str, Profile]
 

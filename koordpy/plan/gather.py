@@ -18,13 +18,6 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.gangs import Complaint
 from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC
 from koordpy.api.topology import GatherRule, gather_rules
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.gang import Gang
-from koordpy.cluster.natural import natural
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.trial import Trial
 from koordpy.plan import batch, placement
 from koordpy.plan.answer import Gathered, Placement, Plan, Refusal
 from koordpy.plan.gangs import TIGHTLY, plan_gangs
@@ -35,6 +28,13 @@ from koordpy.plan.planner import place, place_nominated
 from koordpy.plan.profile import Profile, Score
 from koordpy.plan.siblings import ROOM_IN_DOMAINS, Rules, called, no_such_layer, siblings_of, top_of
 from koordpy.plan.together import Together
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.gangs.gang import Gang
+from koordpy.state.natural import natural
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+from koordpy.state.trial import Trial
 
 Profiles = Mapping[str, Profile]
 

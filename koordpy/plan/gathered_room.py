@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.trial import Trial
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.clearing import take_off, take_off_all
 from koordpy.plan.futility import why_not
@@ -20,6 +17,9 @@ from koordpy.plan.gather import Gathering, needed_only
 from koordpy.plan.job import Job
 from koordpy.plan.siblings import Rules, nearest_first
 from koordpy.plan.victim_search import Preemption, fewest, is_whole, search
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+from koordpy.state.trial import Trial
 
 # Domains whose victims are compared: in a cluster of equal blocks, all full, there are as many as blocks.
 _MOST_COMPARED = 32

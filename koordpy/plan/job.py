@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from koordpy.api.gangs import Mode
-from koordpy.cluster.pods import PodRecord
+from koordpy.state.pods import PodRecord
 
 
 @dataclass(frozen=True, slots=True)

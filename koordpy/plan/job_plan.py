@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.gangs import Profiles, plan_gangs
 from koordpy.plan.gather import plan_gathered
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.siblings import Rules, plan_beside
+from koordpy.state.cluster import Cluster
 
 
 def plan_job(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Plan | Refusal:

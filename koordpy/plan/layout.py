@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.natural import natural
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.topology import Level
 from koordpy.plan.liking import Liking
+from koordpy.state.arrays import Ints
+from koordpy.state.natural import natural
+from koordpy.state.pods import PodRecord
+from koordpy.state.topology import Level
 
 
 def by_rank(members: Sequence[PodRecord]) -> list[PodRecord]:

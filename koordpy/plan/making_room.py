@@ -15,11 +15,6 @@ from typing import TypeGuard
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.trial import Trial
 from koordpy.plan import batch, placement
 from koordpy.plan.answer import Placement
 from koordpy.plan.clearing import bound_to_stay, put_back, take_off, take_off_all
@@ -29,6 +24,11 @@ from koordpy.plan.planner import refused_without_asking
 from koordpy.plan.profile import Filter, Profile
 from koordpy.plan.sparing import Guest, Sparing
 from koordpy.plan.victims import Ledger, whole_gang
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+from koordpy.state.trial import Trial
 
 # As a Cost, but for one more field in the middle: of jobs that are touched anyway, the one that could give more room.
 _Price = tuple[float, ...]

@@ -8,10 +8,10 @@ import numpy as np
 
 from koordpy.api.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from koordpy.api.errors import MalformedValue
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.labels import LabelColumn
-from koordpy.cluster.shapes import Shape
+from koordpy.state.arrays import Bools
+from koordpy.state.nodes.columns import NodeColumns
+from koordpy.state.nodes.labels import LabelColumn
+from koordpy.state.shapes import Shape
 
 _DIGITS = re.compile(r"[0-9]{1,63}")  # as long as a label may be
 _MOST = 2**63 - 1

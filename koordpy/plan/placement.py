@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 from koordpy.plan.node_terms import pinned_names
 from koordpy.plan.profile import Profile
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.shapes import Shape
 
 _NOT_NAMED = Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]", preemption_helps=False, cures=Change.NODE_ADDED)
 

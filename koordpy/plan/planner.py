@@ -6,17 +6,17 @@ from collections import Counter
 from dataclasses import replace
 
 from koordpy.api.errors import MalformedValue
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.storage import NO_VOLUMES
-from koordpy.cluster.trial import Trial
 from koordpy.plan import placement
 from koordpy.plan.answer import Placement, Plan, Reason, Refusal, no_node_fits, refused_outright
 from koordpy.plan.job import Job
 from koordpy.plan.profile import Profile
 from koordpy.plan.volumes import choice_at
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+from koordpy.state.storage import NO_VOLUMES
+from koordpy.state.trial import Trial
 
 
 def plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:

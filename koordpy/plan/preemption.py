@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.trial import Trial
 from koordpy.plan import placement
 from koordpy.plan.clearing import take_off
 from koordpy.plan.gangs import Profiles
@@ -21,6 +18,9 @@ from koordpy.plan.job_plan import plan_job
 from koordpy.plan.siblings import Rules
 from koordpy.plan.victim_search import Preemption, is_whole, search
 from koordpy.plan.victims import Cost
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+from koordpy.state.trial import Trial
 
 __all__ = ["WAITS", "Preemption", "benefit_of", "make_room"]
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.shapes import Shape
 
 
 class Filter(Protocol):

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from koordpy.cluster.ganggroups import GangGroup
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.trial import Trial
 from koordpy.plan import placement
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.gang_rules import demands_of
 from koordpy.plan.gangs import Profiles, plan_gangs
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.profile import Profile
+from koordpy.state.cluster import Cluster
+from koordpy.state.gangs.groups import GangGroup
+from koordpy.state.pods import PodRecord
+from koordpy.state.trial import Trial
 
 Worth = tuple[float, ...]  # of a plan, to the job that it is for; the higher, the better
 

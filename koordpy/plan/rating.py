@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.resources import MOST
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.topology import Level
 from koordpy.plan import placement
 from koordpy.plan.answer import Placement
 from koordpy.plan.profile import Profile
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.resources import MOST
+from koordpy.state.shapes import Shape
+from koordpy.state.topology import Level
 
 
 class Rating(NamedTuple):

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from koordpy.api.topology import GatherRule
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.topology import Level
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profile import Profile
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.topology import Level
 
 # What can make room in a domain, beyond what the filters name.
 ROOM_IN_DOMAINS = Change.NODE_ADDED | Change.NODE_GREW | Change.ROOM_FREED | Change.NODE_TAINTS | Change.DOMAINS

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.trial import Trial
 from koordpy.plan import placement
 from koordpy.plan.clearing import take_off
 from koordpy.plan.profile import Profile
 from koordpy.plan.victims import Ledger, importance
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+from koordpy.state.trial import Trial
 
 
 class Guest(NamedTuple):

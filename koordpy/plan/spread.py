@@ -11,13 +11,13 @@ import numpy as np
 from koordpy.api.affinity import TopologySpreadConstraint
 from koordpy.api.keys import HOSTNAME, ZONE
 from koordpy.api.meta import LabelSelector
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.labels import LabelColumn
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.selectors import compile_selector, hook_of, is_empty
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.node_terms import matches_required
 from koordpy.plan.tolerations import admits
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.labels import LabelColumn
+from koordpy.state.selectors import compile_selector, hook_of, is_empty
+from koordpy.state.shapes import Shape
 
 # What kube-scheduler asks for when a pod says nothing and belongs to a service or an owner with a selector.
 SYSTEM_DEFAULTS = (

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.topology import Level
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.nodes.columns import NodeColumns
+from koordpy.state.shapes import Shape
+from koordpy.state.topology import Level
 
 _MOST_NODES = 512  # of a domain that is compared with others: there are few larger ones
 

@@ -7,9 +7,9 @@ import numpy as np
 from koordpy.api.affinity import Toleration
 from koordpy.api.keys import UNSCHEDULABLE_TAINT
 from koordpy.api.node import Taint
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.shapes import Shape
+from koordpy.state.arrays import Bools
+from koordpy.state.nodes.columns import NodeColumns
+from koordpy.state.shapes import Shape
 
 _KEEPS_OUT = ("NoSchedule", "NoExecute")
 _CORDON = Taint(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")

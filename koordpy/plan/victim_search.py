@@ -14,10 +14,6 @@ from typing import TypeGuard
 
 import numpy as np
 
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.trial import Trial
 from koordpy.plan import batch, placement
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.clearing import bound_to_stay, take_off, take_off_all
@@ -28,6 +24,10 @@ from koordpy.plan.job_plan import plan_job
 from koordpy.plan.making_room import MakingRoom
 from koordpy.plan.planner import place_nominated
 from koordpy.plan.victims import Cost, Ledger, importance, whole_gang
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+from koordpy.state.trial import Trial
 
 _FEW = 24  # victims that are each tried without; for larger sets, sparing on each node must do
 _MANY = 500  # pods that are taken off at once where only that helps, and then spared

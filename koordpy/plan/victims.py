@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from koordpy.cluster.budgets import Budget
-from koordpy.cluster.gang import Gang
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
+from koordpy.state.budgets import Budget
+from koordpy.state.cluster import Cluster
+from koordpy.state.gangs.gang import Gang
+from koordpy.state.pods import PodRecord
 
 _LOWEST = -(2**31)  # kube-scheduler's offset: with it, two victims always weigh more than one
 _NOT_YET = float("inf")  # who has not begun is the youngest of all

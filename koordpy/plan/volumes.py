@@ -16,13 +16,13 @@ from koordpy.api.affinity import NodeSelectorRequirement, NodeSelectorTerm
 from koordpy.api.meta import LabelSelector
 from koordpy.api.quantity import units
 from koordpy.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.selectors import compile_selector, is_empty
-from koordpy.cluster.shapes import ClaimUse, Shape
-from koordpy.cluster.storage import VolumeChoice
 from koordpy.plan.in_tree_disks import has_migrated, translated_affinity
 from koordpy.plan.node_terms import selector_mask, term_mask
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.selectors import compile_selector, is_empty
+from koordpy.state.shapes import ClaimUse, Shape
+from koordpy.state.storage import VolumeChoice
 
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 

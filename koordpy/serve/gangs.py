@@ -12,9 +12,9 @@ from typing import Any
 
 from aiohttp import web
 
-from koordpy.cluster.gang import Gang
-from koordpy.cluster.gangs import GangTable
-from koordpy.cluster.pods import PodRecord
+from koordpy.state.gangs.gang import Gang
+from koordpy.state.gangs.table import GangTable
+from koordpy.state.pods import PodRecord
 
 _PATH = "/apis/v1/plugins/Coscheduling"
 

@@ -6,7 +6,7 @@ from koordpy.api.errors import MalformedObject
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.storage import CSINode
-from koordpy.cluster.picture import Cluster
+from koordpy.state.cluster import Cluster
 from tests.builders import node_json, pod_json, typed, with_identity
 
 decode_pod = Decoder("Pod", Pod)

@@ -20,11 +20,6 @@ from koordpy.api.storage import (
     StorageClass,
 )
 from koordpy.api.workload import Namespace, ReplicaSet, Service
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
-from koordpy.cluster.trial import Trial
 from koordpy.intake import (
     BudgetIntake,
     NamespaceIntake,
@@ -42,6 +37,11 @@ from koordpy.plan.planner import place_nominated, plan
 from koordpy.plan.preemption import make_room
 from koordpy.plan.profiles import PluginSet, Wishes, build_profile
 from koordpy.queue import JobQueue
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+from koordpy.state.trial import Trial
 from tests.differential.answer import Answer, Scores
 from tests.differential.pods import KUBE_SCHEDULER
 from tests.differential.world import OWNERS

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from koordpy.cluster.gang import Gang
+from koordpy.state.gangs.gang import Gang
 from tests.gangs.rig import GangRig, saying
 
 NINE, TEN = "2026-01-01T09:00:00Z", "2026-01-01T10:00:00Z"

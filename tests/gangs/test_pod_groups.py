@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from koordpy.api.podgroup import SIGS_GROUP, PodGroup
-from koordpy.cluster.gangs import GangTable
+from koordpy.state.gangs.table import GangTable
 from tests.builders import typed
 
 

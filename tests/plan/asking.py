@@ -4,8 +4,8 @@ import numpy as np
 
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.profile import Filter, Score
+from koordpy.state.cluster import Cluster
 
 
 def cluster_of(*objects: Node | Pod) -> Cluster:

@@ -5,8 +5,6 @@ from typing import Any
 
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
 from koordpy.intake import NodeIntake, PodIntake
 from koordpy.jobs import Jobs
 from koordpy.kube.lane import Lane
@@ -14,6 +12,8 @@ from koordpy.plan.answer import Refusal
 from koordpy.plan.profiles import default_profile
 from koordpy.queue import JobQueue
 from koordpy.scheduler import Scheduler
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
 from tests.builders import typed
 
 Json = dict[str, Any]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from koordpy.cluster.picture import Cluster
+from koordpy.state.cluster import Cluster
 
 Json = dict[str, Any]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from koordpy.api.gangs import Mode
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.gangs import plan_gangs
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.profiles import default_profile
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
 from tests.builders import node, pod
 
 NAME = "koord-scheduler"

@@ -8,14 +8,14 @@ import numpy as np
 from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.pods import PodRecord
-from koordpy.cluster.shapes import Shape
 from koordpy.plan import placement
 from koordpy.plan.answer import Plan
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profiles import default_profile
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
 from tests.builders import typed
 from tests.plan.naive import Verdict, World
 

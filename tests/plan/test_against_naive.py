@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 
 from koordpy.api.pod import Pod
-from koordpy.cluster.trial import Trial
 from koordpy.plan.answer import Plan
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
+from koordpy.state.trial import Trial
 from tests.builders import typed
 from tests.plan.asking import reasons, scores
 from tests.plan.counts import counts_of

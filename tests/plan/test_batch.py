@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.trial import Trial
 from koordpy.plan import batch, placement
 from koordpy.plan.profile import Profile
 from koordpy.plan.profiles import PluginSet, Wishes, build_profile, default_profile
+from koordpy.state.cluster import Cluster
+from koordpy.state.trial import Trial
 from tests.builders import node, pod
 from tests.plan.constraints import HOSTNAME, affinity, host_port, pod_term, selector, spread_over, taint
 

@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from koordpy.api.topology import GatherRule, gather_rules
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.gather import plan_gathered
 from koordpy.plan.job import Demand, Job
+from koordpy.state.cluster import Cluster
 from tests.builders import pod
 from tests.plan.constraints import affinity, node_term, requirement
 from tests.plan.gang_jobs import NAME, PROFILE, gang, members, where

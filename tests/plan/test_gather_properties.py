@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy.api.topology import GatherRule
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.gather import plan_gathered
 from koordpy.plan.job import Job
+from koordpy.state.cluster import Cluster
 from tests.builders import pod
 from tests.plan.gang_jobs import NAME, PROFILE, gang, where
 from tests.plan.naive_network import LAYERS, Network, Spot

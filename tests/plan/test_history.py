@@ -5,7 +5,7 @@ from random import Random
 
 from hypothesis import given, settings
 
-from koordpy.cluster.picture import Cluster
+from koordpy.state.cluster import Cluster
 from tests.plan.counts import counts_of
 from tests.plan.history import History, random_step
 from tests.plan.judgement import judgement, picture_of, record_of

@@ -1,12 +1,12 @@
 """Room that was promised to a pod: who must leave it alone, and who may take it."""
 
 from koordpy.api.pod import Pod
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profiles import default_profile
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
 from tests.builders import node, pod, pod_json, typed, with_identity
 
 PROFILE = default_profile("koord-scheduler")

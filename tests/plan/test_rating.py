@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Placement
 from koordpy.plan.rating import Rating, rate
+from koordpy.state.cluster import Cluster
 from tests.builders import pod
 from tests.plan.constraints import host_port
 from tests.plan.gang_jobs import NAME, PROFILE, members

@@ -6,9 +6,9 @@ from unittest import mock
 
 import pytest
 
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.gather import Gathering
+from koordpy.state.cluster import Cluster
 from tests.builders import node
 from tests.plan.constraints import affinity, pod_term, selector
 from tests.plan.gang_jobs import gang, members, where

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from koordpy.api.topology import Layer
-from koordpy.cluster.picture import Cluster
+from koordpy.state.cluster import Cluster
 from tests.builders import node
 
 SELECTOR = "scheduling.koordinator.sh/network-topology-selector"

@@ -13,13 +13,13 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import SIGS_GROUP, PodGroup
 from koordpy.api.policy import PodDisruptionBudget
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.answer import Plan, Refusal
 from koordpy.plan.gangs import plan_gangs
 from koordpy.plan.job import Demand, Job
 from koordpy.plan.planner import plan
 from koordpy.plan.preemption import Preemption, make_room
 from koordpy.plan.profiles import default_profile
+from koordpy.state.cluster import Cluster
 from tests.builders import Json, node_json, pod_json, typed, with_identity
 
 SCHEDULER = "koord-scheduler"

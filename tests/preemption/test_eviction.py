@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 
 from koordpy.api.pod import Pod
-from koordpy.cluster.picture import Cluster
 from koordpy.eviction import Evictor
 from koordpy.plan.answer import Placement
 from koordpy.plan.victim_search import Preemption
 from koordpy.plan.victims import Cost
 from koordpy.report import Reporter, ref
+from koordpy.state.cluster import Cluster
 from tests.builders import node, pod, pod_json, typed, with_identity
 from tests.wakeups.rig import client_of
 

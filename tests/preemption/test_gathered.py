@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy.api.topology import GatherRule, gather_rules
-from koordpy.cluster.picture import Cluster
 from koordpy.plan.gather import Gathering
 from koordpy.plan.job_plan import plan_job
 from koordpy.plan.preemption import Preemption, make_room
 from koordpy.plan.victim_search import is_whole
+from koordpy.state.cluster import Cluster
 from tests.plan.trees import BLOCK, LAYERS, SPINE, labels_of, must
 from tests.preemption.stage import HIGH, PROFILES, Stage
 

@@ -15,12 +15,12 @@ from koordpy.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.storage import VolumeChoice
 from koordpy.plan.answer import Placement, Plan, Refusal
 from koordpy.plan.job import Job
 from koordpy.plan.planner import plan
 from koordpy.plan.profiles import default_profile
+from koordpy.state.cluster import Cluster
+from koordpy.state.storage import VolumeChoice
 
 PROFILE = default_profile("koord-scheduler")
 TABLES = {

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from koordpy.cluster.storage import VolumeChoice
 from koordpy.embedded.faults import Fault, Rule
 from koordpy.kube.client import Client
 from koordpy.kube.errors import Conflict
+from koordpy.state.storage import VolumeChoice
 from koordpy.volumebinder import VolumeBinder, VolumesNotBound
 from tests.builders import node
 from tests.kube.world import Scripted, now

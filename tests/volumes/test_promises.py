@@ -1,7 +1,7 @@
 """What was chosen for one pod is nobody else's, from the plan until the API server shows it, and no longer."""
 
-from koordpy.cluster.trial import Trial
 from koordpy.plan.answer import Plan
+from koordpy.state.trial import Trial
 from tests.builders import node
 from tests.volumes.asking import answer, assumed, by_claim, chosen, cluster_of, placed, promises, refusal, tell
 from tests.volumes.objects import DRIVER, claim, pod_with, storage_class, volume

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from koordpy.cluster.picture import Cluster
 from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
 from koordpy.plan.profiles import default_profile
 from koordpy.queue import JobQueue
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler
+from koordpy.state.cluster import Cluster
 from koordpy.volumebinder import VolumeBinder
 from koordpy.watches import Watches
 from tests.builders import Json, node_json

@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from koordpy.api.pod import Pod
 from koordpy.api.workload import Service
-from koordpy.cluster.picture import Cluster
 from koordpy.config import GangSettings
 from koordpy.intake import NodeIntake, PodIntake, ServiceIntake
 from koordpy.jobs import Jobs
@@ -27,6 +26,7 @@ from koordpy.plan.profiles import default_profile
 from koordpy.queue import JobQueue
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler
+from koordpy.state.cluster import Cluster
 from koordpy.ticket import State, Ticket
 from koordpy.volumebinder import VolumeBinder
 from tests.builders import node, pod_json, typed, with_identity

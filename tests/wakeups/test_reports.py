@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from koordpy.cluster.changes import Change
 from koordpy.plan.answer import Refusal
+from koordpy.state.events import Change
 from tests.wakeups.rig import Rig, client_of, uid
 
 pytestmark = pytest.mark.looptime

@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.profiles import default_profile
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.shapes import Shape
 from koordpy.ticket import State
 from tests.builders import pod_json
 from tests.wakeups.rig import SCHEDULER, Rig, client_of, uid

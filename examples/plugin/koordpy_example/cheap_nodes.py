@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.shapes import Shape
 
 
 class CheapNodes:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.shapes import Shape
 
 _REASON = Reason(
     "node(s) belonged to another team", preemption_helps=False, cures=Change.NODE_ADDED | Change.NODE_RELABELLED

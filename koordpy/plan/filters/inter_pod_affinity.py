@@ -10,14 +10,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.census import Kind
-from koordpy.cluster.changes import Change
-from koordpy.cluster.domains import at_nodes, per_domain
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.resources import MOST
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.census import Kind
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.nodes.domains import at_nodes, per_domain
+from koordpy.state.nodes.resources import MOST
+from koordpy.state.shapes import Shape
 
 _CURES = Change.NODE_ADDED | Change.NODE_RELABELLED | Change.DOMAINS | Change.SELECTORS
 # A pod that leaves cures too: without its last companion elsewhere, a pod may be the first of its set anywhere.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from koordpy.api.affinity import NodeSelector
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 from koordpy.plan.node_terms import check_preferences, matches_required, pinned_names, selector_mask
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.shapes import Shape
 
 _CURES = Change.NODE_ADDED | Change.NODE_RELABELLED
 _REASON = Reason("node(s) didn't match Pod's node affinity/selector", preemption_helps=False, cures=_CURES)

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools, Ints, Rows
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.resources import MOST, PODS
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 from koordpy.plan.by_row import by_row
+from koordpy.state.arrays import Bools, Ints, Rows
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.nodes.resources import MOST, PODS
+from koordpy.state.shapes import Shape
 
 _CURES = Change.NODE_ADDED | Change.NODE_GREW | Change.ROOM_FREED
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from koordpy.api.storage import CSISource, PersistentVolumeClaim
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 from koordpy.plan.in_tree_disks import as_csi, driver_of
 from koordpy.plan.volumes import claims_of
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.shapes import Shape
 
 _REASON = Reason(
     "node(s) exceed max volume count",

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.changes import Change
-from koordpy.cluster.domains import at_nodes, per_domain
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 from koordpy.plan.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.nodes.domains import at_nodes, per_domain
+from koordpy.state.shapes import Shape
 
 _CURES = (
     Change.NODE_ADDED | Change.NODE_RELABELLED | Change.NODE_TAINTS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.shapes import Shape
 
 _RESOURCE_CLAIMS = Reason(
     "koordpy does not support resource claims (DRA) yet", preemption_helps=False, cures=Change.NONE

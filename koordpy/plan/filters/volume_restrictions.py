@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from koordpy.api.pod import GCEDisk, ISCSIDisk, RBDImage, Volume
-from koordpy.cluster.arrays import Bools
-from koordpy.cluster.changes import Change
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.answer import Reason
 from koordpy.plan.volumes import claims_of
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.shapes import Shape
 
 _IN_USE = Reason(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",

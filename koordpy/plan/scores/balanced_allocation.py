@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints, Rows
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.resources import CPU, EPHEMERAL_STORAGE, MEMORY
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.by_row import by_row
+from koordpy.state.arrays import Ints, Rows
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from koordpy.state.shapes import Shape
 
 
 class BalancedAllocation:

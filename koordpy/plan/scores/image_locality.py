@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.columns import NodeColumns
+from koordpy.state.shapes import Shape
 
 _LEAST = 23 * 1024 * 1024  # below this, pulling costs nothing worth a preference
 _MOST_PER_CONTAINER = 1000 * 1024 * 1024

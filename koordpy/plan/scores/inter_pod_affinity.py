@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from koordpy.api.affinity import PodAffinity
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.census import Kind
-from koordpy.cluster.domains import at_nodes, per_domain
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
+from koordpy.state.arrays import Ints
+from koordpy.state.census import Kind
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.domains import at_nodes, per_domain
+from koordpy.state.shapes import Shape
 
 
 class InterPodAffinity:

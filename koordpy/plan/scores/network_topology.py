@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.liking import liked_by
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.shapes import Shape
 
 
 class NetworkTopology:

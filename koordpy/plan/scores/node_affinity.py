@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from koordpy.api.affinity import PreferredSchedulingTerm
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.node_terms import term_mask
 from koordpy.plan.scores.normalise import share_of_highest
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.columns import NodeColumns
+from koordpy.state.shapes import Shape
 
 
 class NodeAffinity:

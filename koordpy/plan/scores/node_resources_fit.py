@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from koordpy.cluster.arrays import Bools, Ints, Rows
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.resources import CPU, EPHEMERAL_STORAGE, MEMORY
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.by_row import by_row
 from koordpy.plan.scores.resource_weights import CPU_AND_MEMORY, ResourceWeight
+from koordpy.state.arrays import Bools, Ints, Rows
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from koordpy.state.shapes import Shape
 
 Strategy = Callable[[Ints, Ints], Ints]  # requested [C], allocatable [C] (never 0) -> 0..100 [C]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints
+from koordpy.state.arrays import Ints
 
 
 def share_of_highest(raw: Ints) -> Ints:

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from koordpy.api.keys import HOSTNAME
-from koordpy.cluster.arrays import Bools, Ints
-from koordpy.cluster.domains import at_nodes, per_domain
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
+from koordpy.state.arrays import Bools, Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.domains import at_nodes, per_domain
+from koordpy.state.shapes import Shape
 
 
 class PodTopologySpread:

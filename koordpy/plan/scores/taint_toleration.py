@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.cluster.arrays import Ints
-from koordpy.cluster.columns import NodeColumns
-from koordpy.cluster.picture import Cluster
-from koordpy.cluster.shapes import Shape
 from koordpy.plan.scores.normalise import least_is_best
 from koordpy.plan.tolerations import tolerated
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.columns import NodeColumns
+from koordpy.state.shapes import Shape
 
 
 class TaintToleration:

@@ -1,0 +1,1 @@
+"""What we know about gangs: their members, their configuration, and which of them start together."""

@@ -1,0 +1,53 @@
+"""Services and pod owners: their selectors say which pods should be spread when a pod does not say so itself."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from koordpy.api.meta import LabelSelector, LabelSelectorRequirement
+from koordpy.state.selectors import is_empty
+from koordpy.state.shapes import Shape
+
+
+class Workloads:
+    """Selectors by namespace."""
+
+    def __init__(self) -> None:
+        self._services: defaultdict[str, dict[str, dict[str, str]]] = defaultdict(dict)  # namespace -> name -> selector
+        self._owners: dict[tuple[str, str, str], LabelSelector] = {}  # kind, namespace, name
+        self.generation = 0
+
+    def set_service(self, namespace: str, name: str, selector: dict[str, str] | None) -> None:
+        """A service appeared or changed, or left (None). One without a selector selects nothing."""
+        if selector:
+            self._services[namespace][name] = selector
+        else:
+            self._services[namespace].pop(name, None)
+        self.generation += 1
+
+    def set_owner(self, kind: str, namespace: str, name: str, selector: LabelSelector | None) -> None:
+        if selector is None:
+            self._owners.pop((kind, namespace, name), None)
+        else:
+            self._owners[kind, namespace, name] = selector
+        self.generation += 1
+
+    def default_selector(self, shape: Shape) -> LabelSelector | None:
+        """What the pod's services and owner select, all of it together; None when that is nothing in particular."""
+        return shape.remember("default selector", self.generation, lambda: self._merged(shape))
+
+    def _merged(self, shape: Shape) -> LabelSelector | None:
+        labels: dict[str, str] = {}
+        for selector in self._services.get(shape.traits.namespace, {}).values():
+            if selector.items() <= shape.labels.items():
+                labels |= selector
+        owner = self._owners.get((shape.traits.owner[0], shape.traits.namespace, shape.traits.owner[1]))
+        if owner is None:
+            merged = LabelSelector(match_labels=labels)
+        elif shape.traits.owner[0] == "ReplicationController":
+            merged = LabelSelector(labels | owner.match_labels, owner.match_expressions)
+        else:
+            # As expressions, so that an owner and a service that contradict each other select nothing together.
+            equal = (LabelSelectorRequirement(key, "In", (value,)) for key, value in owner.match_labels.items())
+            merged = LabelSelector(labels, (*equal, *owner.match_expressions))
+        return None if is_empty(merged) else merged
