@@ -21,7 +21,7 @@ from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError
 from koordpy.kube.lane import Lane
 from koordpy.kube.writes import BindOutcome, bind
-from koordpy.plan.answer import Placement, Refusal
+from koordpy.plan.framework.answers import Placement, Refusal
 from koordpy.report import Reporter, ref
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change, Happened

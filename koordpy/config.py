@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from koordpy.kube.lease import Timing
-from koordpy.plan.profile import Profile
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.framework.profiles import default_profile
 from koordpy.state.gangs.spec import GangDefaults
 
 

@@ -23,10 +23,10 @@ from koordpy.coscheduling import PLUGIN as COSCHEDULING
 from koordpy.coscheduling import WITHOUT_MEANING as COSCHEDULING_WITHOUT_MEANING
 from koordpy.coscheduling import read_coscheduling
 from koordpy.kube.lease import Timing
-from koordpy.plan.arguments import volume_bind_timeout_s
-from koordpy.plan.profile import Profile
-from koordpy.plan.profiles import PluginSet, Wishes, build_profile
-from koordpy.plan.registry import WITHOUT_MEANING
+from koordpy.plan.framework.arguments import volume_bind_timeout_s
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.framework.registry import WITHOUT_MEANING
 from koordpy.state.gangs.spec import GangDefaults
 
 _API_VERSION = "kubescheduler.config.k8s.io/v1"

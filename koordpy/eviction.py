@@ -21,7 +21,7 @@ from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from koordpy.kube.lane import Lane
 from koordpy.kube.writes import Disruption, PodRef, delete_pod, is_still_there, promise_node, say_disrupted
-from koordpy.plan.preemption import Preemption
+from koordpy.plan.preemption.eligibility import Preemption
 from koordpy.report import Reporter, ref
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Happened

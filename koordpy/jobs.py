@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from koordpy.plan.gang_rules import demands_of, is_ready
-from koordpy.plan.job import Demand, Job
+from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.placement.gang_rules import demands_of, is_ready
 from koordpy.queue import JobQueue
 from koordpy.state.cluster import Cluster
 from koordpy.state.gangs.gang import Gang

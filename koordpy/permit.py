@@ -1,6 +1,6 @@
 """Permit: gangs that accumulate hold what they have got so far, and must stand in nobody's way, nor in their own.
 
-Who may take room, who has to let go and whose time is up is decided here, by the rules in `plan/progress.py`; nobody
+Who may take room, who has to let go and whose time is up is decided here, by the rules in `plan/placement/waiting.py`; nobody
 who waits is ever bound from here.
 """
 
@@ -14,10 +14,10 @@ from koordpy import metrics
 from koordpy.config import GangSettings
 from koordpy.intake import wake
 from koordpy.jobs import Jobs, key_of
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.job import Job
-from koordpy.plan.progress import Waiter, could_complete, first_in_line, stands_in_its_own_way, still_fits
-from koordpy.plan.victim_search import is_whole
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.waiting import Waiter, could_complete, first_in_line, stands_in_its_own_way, still_fits
+from koordpy.plan.preemption.search import is_whole
 from koordpy.planning import Planning
 from koordpy.queue import JobQueue
 from koordpy.report import Reporter

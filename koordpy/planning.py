@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.batch import may_share, nodes_for
-from koordpy.plan.gangs import Profiles
-from koordpy.plan.gather import rules_of
-from koordpy.plan.job import Job
-from koordpy.plan.job_plan import plan_job
-from koordpy.plan.preemption import Preemption, make_room
-from koordpy.plan.siblings import Rules
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.batch import may_share, nodes_for
+from koordpy.plan.placement.gangs import Profiles
+from koordpy.plan.placement.jobs import plan_job
+from koordpy.plan.preemption.eligibility import Preemption, make_room
+from koordpy.plan.topology.gather import rules_of
+from koordpy.plan.topology.siblings import Rules
 from koordpy.state.cluster import Cluster
 
 

@@ -1,6 +1,6 @@
 """PostFilter: a job does not fit. Whoever merely waits lets go for it; else victims are sought, or it is said why not.
 
-Decides nothing by itself: who lets go is asked of `plan/progress.py`, who is evicted of `plan/preemption.py`, and the
+Decides nothing by itself: who lets go is asked of `plan/placement/waiting.py`, who is evicted of `plan/preemption/eligibility.py`, and the
 evictor carries it out.
 """
 
@@ -17,11 +17,11 @@ from koordpy import metrics
 from koordpy.eviction import Evictor
 from koordpy.permit import Permit
 from koordpy.pingpong import PingPong
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.job import Job
-from koordpy.plan.preemption import WAITS, Preemption, benefit_of
-from koordpy.plan.progress import Waiter, Worth, who_must_let_go, worth_of
-from koordpy.plan.victim_search import is_whole
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.waiting import Waiter, Worth, who_must_let_go, worth_of
+from koordpy.plan.preemption.eligibility import WAITS, Preemption, benefit_of
+from koordpy.plan.preemption.search import is_whole
 from koordpy.planning import Planning
 from koordpy.queue import JobQueue
 from koordpy.state.events import Change

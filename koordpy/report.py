@@ -23,8 +23,8 @@ from koordpy.kube.errors import ApiError, Conflict, NotFound
 from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.lane import Call, Lane
 from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annotate_object, say_unscheduled
-from koordpy.plan.answer import Refusal
-from koordpy.plan.rating import Rating
+from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.topology.rating import Rating
 from koordpy.restraint import Restraint
 from koordpy.state.cluster import Cluster
 from koordpy.state.gangs.gang import Gang

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from koordpy.plan.answer import Refusal
+from koordpy.plan.framework.answers import Refusal
 
 _AGAIN_S = 10.0
 _FIGURES = re.compile(r"\d+")

@@ -23,12 +23,12 @@ from koordpy.intake import wake
 from koordpy.jobs import Jobs, alike_of
 from koordpy.kube.client import Client
 from koordpy.permit import Permit
-from koordpy.plan.answer import Placement, Plan, Refusal
-from koordpy.plan.gang_rules import not_ready
-from koordpy.plan.gather import complaints_about
-from koordpy.plan.job import Job
-from koordpy.plan.profile import Profile
-from koordpy.plan.rating import rate
+from koordpy.plan.framework.answers import Placement, Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.placement.gang_rules import not_ready
+from koordpy.plan.topology.gather import complaints_about
+from koordpy.plan.topology.rating import rate
 from koordpy.planning import Planning
 from koordpy.postfilter import PostFilter
 from koordpy.queue import JobQueue

@@ -14,7 +14,7 @@ from koordpy.api.keys import SELECTED_NODE
 from koordpy.api.storage import PersistentVolume, PersistentVolumeClaim
 from koordpy.kube.client import Client
 from koordpy.kube.writes import give_volume, provision_for
-from koordpy.plan.volumes import reachable
+from koordpy.plan.constraints.volumes import reachable
 from koordpy.state.cluster import Cluster
 from koordpy.state.storage import VolumeChoice
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from koordpy.config import Settings
-from koordpy.plan import placement
-from koordpy.plan.profile import Profile
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement import fit
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.shapes import Shape
@@ -145,10 +145,10 @@ def test_the_filter_that_is_asked_first_gives_the_reason(profile):
     cluster = Cluster()
     cluster.upsert_node(node("n1", cpu=1, cordoned=True))
     shape = shape_on(cluster, cpu=2)
-    texts = [r.text for r in placement.explain(shape, cluster, profile())]
+    texts = [r.text for r in fit.explain(shape, cluster, profile())]
     assert texts == ["node(s) were unschedulable"]
     changed = profile(plugins={"filter": enabled("NodeResourcesFit")})
-    assert [r.text for r in placement.explain(shape, cluster, changed)] == ["Insufficient cpu"]
+    assert [r.text for r in fit.explain(shape, cluster, changed)] == ["Insufficient cpu"]
 
 
 # --- arguments, by what they do on a small cluster ---
@@ -170,7 +170,7 @@ def scored(profile: Profile, plugin: str, cluster: Cluster, **asks: Any) -> dict
 
 
 def accepted(profile: Profile, cluster: Cluster, **asks: Any) -> set[str]:
-    rows = np.flatnonzero(placement.feasible(shape_on(cluster, **asks), cluster, profile))
+    rows = np.flatnonzero(fit.feasible(shape_on(cluster, **asks), cluster, profile))
     return {cluster.nodes.names[row] for row in rows}
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from koordpy.configfile import BadConfig, read_settings
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
-from koordpy.plan.profile import Profile
-from koordpy.plan.profiles import default_profile
-from koordpy.plan.registry import third_party
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.framework.registry import third_party
+from koordpy.plan.placement.pods import plan
 from koordpy.state.cluster import Cluster
 from tests.builders import node, pod
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koordpy.plan.answer import Refusal
+from koordpy.plan.framework.answers import Refusal
 from koordpy.restraint import Restraint
 from koordpy.state.events import Change
 

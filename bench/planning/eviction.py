@@ -11,9 +11,9 @@ import time
 
 from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, app_of, node, node_name, pod, typed_node, typed_pod
-from koordpy.plan.job import Demand, Job
-from koordpy.plan.preemption import Preemption, make_room
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.preemption.eligibility import Preemption, make_room
 from koordpy.state.cluster import Cluster
 
 TARGET_MS = 250

@@ -10,7 +10,7 @@ from koordpy.api.meta import ObjectMeta
 from koordpy.api.node import Node, NodeSpec, NodeStatus
 from koordpy.api.pod import Container, Pod, PodSpec, Resources
 from koordpy.api.topology import Layer
-from koordpy.plan.profiles import Wishes, build_profile
+from koordpy.plan.framework.profiles import Wishes, build_profile
 
 SCHEDULER = "koord-scheduler"
 GPU = "nvidia.com/gpu"

@@ -16,9 +16,9 @@ from bench.figures import BenchError, Figure
 from bench.planning.fabric import LAYERS, PROFILES, members_of, nodes_of
 from bench.traces import Role
 from koordpy.api.topology import GatherRule, Layer
-from koordpy.plan.answer import Refusal
-from koordpy.plan.job import Demand, Job
-from koordpy.plan.job_plan import plan_job
+from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.placement.jobs import plan_job
 from koordpy.state.cluster import Cluster
 
 TARGET_MS = 30.0

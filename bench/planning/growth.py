@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, node, pod, typed_node, typed_pod
-from koordpy.plan.answer import Refusal
-from koordpy.plan.job import Demand, Job
-from koordpy.plan.job_plan import plan_job
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement.jobs import plan_job
 from koordpy.state.cluster import Cluster
 
 WARM_UP = 2

@@ -26,10 +26,10 @@ from bench.planning.objects import (
     typed_node,
     typed_pod,
 )
-from koordpy.plan.answer import Refusal
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement.pods import plan
 from koordpy.state.cluster import Cluster
 
 TARGET_PLAIN_MS = 0.5

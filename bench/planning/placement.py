@@ -23,11 +23,11 @@ from bench.figures import BenchError, Figure
 from bench.planning.fabric import CPU_M_PER_NODE, LAYERS, PROFILES, members_of, nodes_of
 from bench.traces import GPUS_PER_NODE, Trace, TraceJob
 from koordpy.api.topology import GatherRule
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.job import Demand, Job
-from koordpy.plan.job_plan import plan_job
-from koordpy.plan.rating import Rating, rate
-from koordpy.plan.siblings import Rules
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.placement.jobs import plan_job
+from koordpy.plan.topology.rating import Rating, rate
+from koordpy.plan.topology.siblings import Rules
 from koordpy.state.cluster import Cluster
 
 GATHERED: Rules = (GatherRule("spinelayer", must=False, multiple=1),)

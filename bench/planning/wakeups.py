@@ -14,10 +14,10 @@ from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, node, node_name, pod, typed_node, typed_pod
 from koordpy.intake import PodIntake
 from koordpy.jobs import Jobs
-from koordpy.plan.answer import Refusal
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement.pods import plan
 from koordpy.queue import JobQueue
 from koordpy.state.cluster import Cluster
 from koordpy.ticket import State, Ticket

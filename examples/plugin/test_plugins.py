@@ -4,10 +4,10 @@ import msgspec
 
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
-from koordpy.plan.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.placement.pods import plan
 from koordpy.state.cluster import Cluster
 
 BOTH = Wishes(everywhere=PluginSet(enabled=(("TeamNodes", 0), ("CheapNodes", 5))))

@@ -21,8 +21,8 @@ from koordpy.kube.errors import ApiError, NotFound
 from koordpy.kube.listing import listed
 from koordpy.kube.reflector import Resource
 from koordpy.kube.transport import HttpTransport
-from koordpy.plan import batch
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement import batch
 from koordpy.process import CannotStart
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster

@@ -30,12 +30,12 @@ from koordpy.intake import (
     StorageIntake,
 )
 from koordpy.jobs import Jobs
-from koordpy.plan import placement
-from koordpy.plan.answer import Refusal
-from koordpy.plan.job import Job
-from koordpy.plan.planner import place_nominated, plan
-from koordpy.plan.preemption import make_room
-from koordpy.plan.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.placement import fit
+from koordpy.plan.placement.pods import place_nominated, plan
+from koordpy.plan.preemption.eligibility import make_room
 from koordpy.queue import JobQueue
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
@@ -80,7 +80,7 @@ def answer(surroundings: Iterable[Json], incoming: Json) -> Answer:
     if len(names) == 1:  # it is taken without being scored
         return Answer(node, frozenset(names))
     by_plugin = _scores(record.shape, cluster, accepted.tolist())
-    totals = placement.scores(record.shape, cluster, PROFILE, accepted).tolist()
+    totals = fit.scores(record.shape, cluster, PROFILE, accepted).tolist()
     return Answer(node, frozenset(names), "", dict(zip(names, totals, strict=True)), by_plugin)
 
 
@@ -98,10 +98,10 @@ def _refused(record: PodRecord, refusal: Refusal, cluster: Cluster) -> Answer:
 
 def _feasible(record: PodRecord, shape: Shape, cluster: Cluster) -> Bools:
     """`[N]`: with those who were promised room as well as without them."""
-    accepted = placement.feasible(shape, cluster, PROFILE)
+    accepted = fit.feasible(shape, cluster, PROFILE)
     with Trial(cluster.occupancy) as trial:
         place_nominated(record, Job(record.key, (record,)), cluster, trial)
-        return accepted & placement.feasible(shape, cluster, PROFILE)
+        return accepted & fit.feasible(shape, cluster, PROFILE)
 
 
 def _scores(shape: Shape, cluster: Cluster, rows: list[int]) -> dict[str, Scores]:

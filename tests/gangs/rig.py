@@ -13,7 +13,7 @@ from koordpy.api.pod import Pod
 from koordpy.api.podgroup import GROUPS, SIGS_GROUP, PodGroup
 from koordpy.config import GangSettings
 from koordpy.intake import PodGroupIntake
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.profiles import default_profile
 from tests.builders import Json, pod_json, typed, with_identity
 from tests.wakeups.rig import SCHEDULER, Rig, uid
 

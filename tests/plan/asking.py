@@ -4,7 +4,7 @@ import numpy as np
 
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.plan.profile import Filter, Score
+from koordpy.plan.framework.profile import Filter, Score
 from koordpy.state.cluster import Cluster
 
 

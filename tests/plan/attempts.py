@@ -8,8 +8,8 @@ from koordpy.api.pod import Pod
 from koordpy.intake import NodeIntake, PodIntake
 from koordpy.jobs import Jobs
 from koordpy.kube.lane import Lane
-from koordpy.plan.answer import Refusal
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.framework.profiles import default_profile
 from koordpy.queue import JobQueue
 from koordpy.scheduler import Scheduler
 from koordpy.state.cluster import Cluster

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from koordpy.api.gangs import Mode
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.gangs import plan_gangs
-from koordpy.plan.job import Demand, Job
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement.gangs import plan_gangs
 from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
 from tests.builders import node, pod

@@ -8,11 +8,11 @@ import numpy as np
 from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.plan import placement
-from koordpy.plan.answer import Plan
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.answers import Plan
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement import fit
+from koordpy.plan.placement.pods import plan
 from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
@@ -50,19 +50,19 @@ def judgement(record: PodRecord, cluster: Cluster) -> Verdict:
     """As `naive.judge`, by koordpy's own means."""
     shape = record.shape
     assert shape is not None
-    accepted = placement.feasible(shape, cluster, PROFILE)
+    accepted = fit.feasible(shape, cluster, PROFILE)
     candidates = np.flatnonzero(accepted)
     names = [cluster.nodes.names[row] for row in candidates]
     reasons: Counter[str] = Counter()
-    for reason, count in placement.explain(shape, cluster, PROFILE).items():
+    for reason, count in fit.explain(shape, cluster, PROFILE).items():
         reasons[reason.text] += count
     by_plugin: dict[str, dict[str, int]] = {}
     totals: dict[str, int] = {}
     chosen = None
     if names:
         by_plugin = _scores(shape, cluster, candidates, names)
-        totals = dict(zip(names, placement.scores(shape, cluster, PROFILE, candidates).tolist(), strict=True))
-        chosen = cluster.nodes.names[placement.best(shape, cluster, PROFILE, accepted)]
+        totals = dict(zip(names, fit.scores(shape, cluster, PROFILE, candidates).tolist(), strict=True))
+        chosen = cluster.nodes.names[fit.best(shape, cluster, PROFILE, accepted)]
     answer = plan(Job(record.key, (record,)), cluster, PROFILE)
     if isinstance(answer, Plan):
         assert answer.placements[0].node == chosen

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 
 from koordpy.api.pod import Pod
-from koordpy.plan.answer import Plan
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
+from koordpy.plan.framework.answers import Plan
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.pods import plan
 from koordpy.state.trial import Trial
 from tests.builders import typed
 from tests.plan.asking import reasons, scores

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordpy.plan import batch, placement
-from koordpy.plan.profile import Profile
-from koordpy.plan.profiles import PluginSet, Wishes, build_profile, default_profile
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile, default_profile
+from koordpy.plan.placement import batch, fit
 from koordpy.state.cluster import Cluster
 from koordpy.state.trial import Trial
 from tests.builders import node, pod
@@ -30,10 +30,10 @@ def one_by_one(shape: Any, wanted: int, cluster: Cluster, profile: Profile) -> l
     rows: list[int] = []
     with Trial(cluster.occupancy) as trial:
         for _ in range(wanted):
-            accepted = placement.feasible(shape, cluster, profile)
+            accepted = fit.feasible(shape, cluster, profile)
             if not accepted.any():
                 break
-            rows.append(placement.best(shape, cluster, profile, accepted))
+            rows.append(fit.best(shape, cluster, profile, accepted))
             trial.place(rows[-1], shape)
     return rows
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy.api.pod import Pod
-from koordpy.plan.answer import Plan, Refusal
+from koordpy.plan.framework.answers import Plan, Refusal
 from tests.builders import pod_json, typed, with_identity
 from tests.plan.constraints import affinity, pod_term, selector
 from tests.plan.counts import counts_of

@@ -7,9 +7,9 @@ import itertools
 import pytest
 
 from koordpy.api.topology import GatherRule, gather_rules
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.gather import plan_gathered
-from koordpy.plan.job import Demand, Job
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.topology.gather import plan_gathered
 from koordpy.state.cluster import Cluster
 from tests.builders import pod
 from tests.plan.constraints import affinity, node_term, requirement

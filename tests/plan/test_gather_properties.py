@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy.api.topology import GatherRule
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.gather import plan_gathered
-from koordpy.plan.job import Job
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.topology.gather import plan_gathered
 from koordpy.state.cluster import Cluster
 from tests.builders import pod
 from tests.plan.gang_jobs import NAME, PROFILE, gang, where

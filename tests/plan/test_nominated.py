@@ -1,10 +1,10 @@
 """Room that was promised to a pod: who must leave it alone, and who may take it."""
 
 from koordpy.api.pod import Pod
-from koordpy.plan.answer import Plan
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.answers import Plan
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement.pods import plan
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change
 from tests.builders import node, pod, pod_json, typed, with_identity

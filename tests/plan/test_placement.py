@@ -2,10 +2,10 @@
 
 import pytest
 
-from koordpy.plan import placement
-from koordpy.plan.answer import Plan
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
+from koordpy.plan.framework.answers import Plan
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement import fit
+from koordpy.plan.placement.pods import plan
 from tests.builders import node, pod
 from tests.plan.asking import cluster_of
 from tests.plan.constraints import (
@@ -128,7 +128,7 @@ def test_weights_decide_between_scores():
 
 
 def test_the_only_node_is_taken_without_scores(monkeypatch):
-    monkeypatch.setattr(placement, "scores", lambda *_: pytest.fail("nobody needs scores here"))
+    monkeypatch.setattr(fit, "scores", lambda *_: pytest.fail("nobody needs scores here"))
     assert nodes_of(cluster_of(node("only"), node("cordoned", cordoned=True)), pod()) == ["only"]
 
 

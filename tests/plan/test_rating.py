@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from koordpy.plan.answer import Placement
-from koordpy.plan.rating import Rating, rate
+from koordpy.plan.framework.answers import Placement
+from koordpy.plan.topology.rating import Rating, rate
 from koordpy.state.cluster import Cluster
 from tests.builders import pod
 from tests.plan.constraints import host_port

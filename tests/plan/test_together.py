@@ -6,8 +6,8 @@ from unittest import mock
 
 import pytest
 
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.gather import Gathering
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.topology.gather import Gathering
 from koordpy.state.cluster import Cluster
 from tests.builders import node
 from tests.plan.constraints import affinity, pod_term, selector

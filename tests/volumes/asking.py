@@ -15,10 +15,10 @@ from koordpy.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from koordpy.plan.answer import Placement, Plan, Refusal
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.answers import Placement, Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement.pods import plan
 from koordpy.state.cluster import Cluster
 from koordpy.state.storage import VolumeChoice
 

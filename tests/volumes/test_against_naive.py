@@ -17,10 +17,10 @@ from koordpy.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from koordpy.plan.constraints.volumes import choice_at
 from koordpy.plan.filters.node_volume_limits import NodeVolumeLimits
 from koordpy.plan.filters.volume_binding import VolumeBinding
 from koordpy.plan.filters.volume_zone import VolumeZone
-from koordpy.plan.volumes import choice_at
 from koordpy.state.cluster import Cluster
 from tests.builders import typed
 from tests.plan.asking import reasons, refused

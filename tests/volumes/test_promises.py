@@ -1,6 +1,6 @@
 """What was chosen for one pod is nobody else's, from the plan until the API server shows it, and no longer."""
 
-from koordpy.plan.answer import Plan
+from koordpy.plan.framework.answers import Plan
 from koordpy.state.trial import Trial
 from tests.builders import node
 from tests.volumes.asking import answer, assumed, by_claim, chosen, cluster_of, placed, promises, refusal, tell

@@ -11,9 +11,9 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.intake import NodeIntake, PodIntake, StorageIntake
 from koordpy.jobs import Jobs
-from koordpy.plan.answer import Plan, Refusal
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.pods import plan
 from koordpy.queue import JobQueue
 from tests.builders import node
 from tests.volumes.asking import PROFILE, TABLES, cluster_of

@@ -10,7 +10,7 @@ from typing import Any
 
 from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.profiles import default_profile
 from koordpy.queue import JobQueue
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler

@@ -18,11 +18,11 @@ from koordpy.intake import NodeIntake, PodIntake, ServiceIntake
 from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
 from koordpy.kube.transport import Response
-from koordpy.plan.answer import Plan
-from koordpy.plan.job import Job
-from koordpy.plan.planner import plan
-from koordpy.plan.profile import Profile
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.answers import Plan
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.framework.profiles import default_profile
+from koordpy.plan.placement.pods import plan
 from koordpy.queue import JobQueue
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from koordpy import scheduler as module
-from koordpy.plan import batch
+from koordpy.plan.placement import batch
 from koordpy.ticket import State
 from tests.plan.constraints import HOSTNAME, affinity, pod_term, selector
 from tests.wakeups.rig import Rig

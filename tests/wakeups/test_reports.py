@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from koordpy.plan.answer import Refusal
+from koordpy.plan.framework.answers import Refusal
 from koordpy.state.events import Change
 from tests.wakeups.rig import Rig, client_of, uid
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from koordpy.plan.profiles import default_profile
+from koordpy.plan.framework.profiles import default_profile
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.shapes import Shape

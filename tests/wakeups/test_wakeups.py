@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from koordpy.kube.errors import ApiError
-from koordpy.plan.profiles import PluginSet, Wishes, build_profile, default_profile
+from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile, default_profile
 from tests.plan.constraints import affinity, host_port, pod_term, selector, taint
 from tests.wakeups.rig import PARKED, SCHEDULER, Rig, client_of, uid
 

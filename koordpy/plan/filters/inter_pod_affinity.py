@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.plan.answer import Reason
+from koordpy.plan.framework.answers import Reason
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.census import Kind
 from koordpy.state.cluster import Cluster

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from koordpy.api.affinity import NodeSelector
-from koordpy.plan.answer import Reason
-from koordpy.plan.node_terms import check_preferences, matches_required, pinned_names, selector_mask
+from koordpy.plan.constraints.node_terms import check_preferences, matches_required, pinned_names, selector_mask
+from koordpy.plan.framework.answers import Reason
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change

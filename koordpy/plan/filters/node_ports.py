@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.plan.answer import Reason
+from koordpy.plan.framework.answers import Reason
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change

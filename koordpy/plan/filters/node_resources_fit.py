@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.plan.answer import Reason
-from koordpy.plan.by_row import by_row
+from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.rowcache import by_row
 from koordpy.state.arrays import Bools, Ints, Rows
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from koordpy.api.storage import CSISource, PersistentVolumeClaim
-from koordpy.plan.answer import Reason
-from koordpy.plan.in_tree_disks import as_csi, driver_of
-from koordpy.plan.volumes import claims_of
+from koordpy.plan.constraints.in_tree_disks import as_csi, driver_of
+from koordpy.plan.constraints.volumes import claims_of
+from koordpy.plan.framework.answers import Reason
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change

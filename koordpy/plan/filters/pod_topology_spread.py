@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from koordpy.plan.answer import Reason
-from koordpy.plan.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
+from koordpy.plan.constraints.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
+from koordpy.plan.framework.answers import Reason
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from koordpy.plan.answer import Reason
-from koordpy.plan.tolerations import admits
+from koordpy.plan.constraints.tolerations import admits
+from koordpy.plan.framework.answers import Reason
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from koordpy.api.keys import BETA_REGION, BETA_ZONE, REGION, ZONE
-from koordpy.plan.answer import Reason
-from koordpy.plan.volumes import claims_of
+from koordpy.plan.constraints.volumes import claims_of
+from koordpy.plan.framework.answers import Reason
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change

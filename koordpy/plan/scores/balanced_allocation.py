@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.plan.by_row import by_row
+from koordpy.plan.framework.rowcache import by_row
 from koordpy.state.arrays import Ints, Rows
 from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.resources import CPU, EPHEMERAL_STORAGE, MEMORY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.plan.liking import liked_by
+from koordpy.plan.topology.attraction import liked_by
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.shapes import Shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from koordpy.api.affinity import PreferredSchedulingTerm
-from koordpy.plan.node_terms import term_mask
+from koordpy.plan.constraints.node_terms import term_mask
 from koordpy.plan.scores.normalise import share_of_highest
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster

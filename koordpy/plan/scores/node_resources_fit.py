@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from koordpy.plan.by_row import by_row
+from koordpy.plan.framework.rowcache import by_row
 from koordpy.plan.scores.resource_weights import CPU_AND_MEMORY, ResourceWeight
 from koordpy.state.arrays import Bools, Ints, Rows
 from koordpy.state.cluster import Cluster

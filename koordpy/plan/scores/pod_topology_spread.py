@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from koordpy.api.keys import HOSTNAME
-from koordpy.plan.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
+from koordpy.plan.constraints.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.domains import at_nodes, per_domain

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from koordpy.plan.constraints.tolerations import tolerated
 from koordpy.plan.scores.normalise import least_is_best
-from koordpy.plan.tolerations import tolerated
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.columns import NodeColumns

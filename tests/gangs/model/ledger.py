@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from koordpy.plan.answer import Placement
+from koordpy.plan.framework.answers import Placement
 from tests.builders import Json
 from tests.gangs.model.oracle import (
     APIS,

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from koordpy.kube.lane import Lane
-from koordpy.plan.answer import Placement
+from koordpy.plan.framework.answers import Placement
 from koordpy.ticket import State
 from tests.builders import Json
 from tests.gangs.loop import HandLoop

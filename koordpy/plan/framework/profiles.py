@@ -1,0 +1,141 @@
+"""Building profiles: kube-scheduler's defaults, changed by what a configuration enables, disables and weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from koordpy.api.errors import MalformedValue
+from koordpy.api.strict import Misread
+from koordpy.plan.filters.unsupported import Unsupported
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.framework.registry import BUILT_IN, OUR_OWN, WITHOUT_MEANING, Plugin, third_party
+
+_MOST_WEIGHT = 2**31 - 1  # the API's own; so many scores of 100 still add up in 64 bits
+_OF_A_FILTER = ("name", "static", "passes", "explain")
+_OF_A_SCORE = ("name", "score")
+
+
+@dataclass(frozen=True)
+class PluginSet:
+    """What is switched on (with a weight, 0 when none is given) and off at one extension point; `*` is all."""
+
+    enabled: tuple[tuple[str, int], ...] = ()
+    disabled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a configuration says about one profile."""
+
+    everywhere: PluginSet = PluginSet()
+    filters: PluginSet = PluginSet()
+    scores: PluginSet = PluginSet()
+    args: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def default_profile(scheduler_name: str) -> Profile:
+    """kube-scheduler's defaults: same order, same weights."""
+    return build_profile(scheduler_name, Wishes())
+
+
+def build_profile(scheduler_name: str, wishes: Wishes) -> Profile:
+    """Raises MalformedValue or Misread for a plugin that nobody knows or arguments that it does not take."""
+    others = third_party()
+    known = {plugin.name: plugin for plugin in (*others, *BUILT_IN)}
+    _check_names(others, wishes)
+    _check_args(known, wishes.args)
+    _check(known, "plugins.multiPoint", wishes.everywhere, lambda _: True)
+    _check(known, "plugins.filter", wishes.filters, lambda plugin: plugin.filter is not None)
+    _check(known, "plugins.score", wishes.scores, lambda plugin: plugin.score is not None)
+    filters = _chosen(known, wishes.everywhere, wishes.filters)
+    scores = _chosen(known, wishes.everywhere, wishes.scores)
+    return Profile(
+        scheduler_name,
+        filters=(
+            Unsupported(),
+            *(_made(p, p.filter, wishes.args, _OF_A_FILTER) for p, _ in filters if p.filter is not None),
+        ),
+        scores=tuple((_made(p, p.score, wishes.args, _OF_A_SCORE), w) for p, w in scores if p.score is not None),
+    )
+
+
+def _chosen(known: dict[str, Plugin], everywhere: PluginSet, here: PluginSet) -> list[tuple[Plugin, int]]:
+    """Plugins with their weights, in kube-scheduler's order.
+
+    First those of everywhere that are set anew here, then the others of everywhere, then what only this extension
+    point enables. A plugin that is enabled without a weight has 1, also where its default is another.
+    """
+    general = {} if "*" in everywhere.disabled else {p.name: p.weight for p in BUILT_IN}
+    general = _without(general, everywhere) | _enabled(known, everywhere)
+    general = {} if "*" in here.disabled else _without(general, here)
+    own = _enabled(known, here)
+    anew = {name: weight for name, weight in own.items() if name in general}
+    ordered = anew | {name: weight for name, weight in general.items() if name not in own} | own
+    return [(known[name], weight) for name, weight in ordered.items()]
+
+
+def _without(weights: dict[str, int], plugins: PluginSet) -> dict[str, int]:
+    return {name: weight for name, weight in weights.items() if name not in plugins.disabled}
+
+
+def _enabled(known: dict[str, Plugin], plugins: PluginSet) -> dict[str, int]:
+    return {name: weight or 1 for name, weight in plugins.enabled if name in known}
+
+
+def _made(plugin: Plugin, make: Any, args: Mapping[str, Mapping[str, Any]], wanted: tuple[str, ...]) -> Any:
+    try:
+        made = make(args.get(plugin.name, {}))
+    except (ValueError, TypeError, ImportError, AttributeError) as error:  # also a third party's way to refuse
+        raise Misread(f"pluginConfig of {plugin.name}: {' '.join(str(error).split())}") from error
+    missing = [name for name in wanted if not hasattr(made, name)]
+    if missing:
+        raise Misread(f"plugins: {plugin.name} gave a {type(made).__name__} without {', '.join(missing)}")
+    return made
+
+
+# --- mistakes ---
+
+
+def _check_names(others: tuple[Plugin, ...], wishes: Wishes) -> None:
+    """A name that koordpy has itself stays its own; whoever enables it hoping for another's must be told."""
+    doubtful = {plugin.name for plugin in BUILT_IN} & {plugin.name for plugin in others}
+    for plugins in (wishes.everywhere, wishes.filters, wishes.scores):
+        for name, _ in plugins.enabled:
+            if name in doubtful:
+                raise MalformedValue("plugins", name, "is offered by koordpy and by another package; rename the other")
+
+
+def _check_args(known: dict[str, Plugin], args: Mapping[str, Mapping[str, Any]]) -> None:
+    for name, given in args.items():
+        if name not in known and name not in WITHOUT_MEANING | OUR_OWN:
+            raise MalformedValue("pluginConfig.name", name, _choices(known))
+        # What kube-scheduler writes out has a kind for every plugin, also for those that nobody gave anything.
+        if name in known and not known[name].takes_args and given.keys() - {"apiVersion", "kind"}:
+            raise MalformedValue("pluginConfig.name", name, "takes no arguments")
+
+
+def _check(known: dict[str, Plugin], place: str, plugins: PluginSet, fits: Callable[[Plugin], bool]) -> None:
+    names = [name for name, _ in plugins.enabled]
+    for field_, name in _named(place, plugins):
+        if name not in known and name not in WITHOUT_MEANING | OUR_OWN and not (name == "*" and name not in names):
+            raise MalformedValue(field_, name, _choices(known))
+    for i, (name, weight) in enumerate(plugins.enabled):
+        if name in names[:i]:
+            raise MalformedValue(f"{place}.enabled[{i}].name", name, "stands there twice")
+        if name in known and not fits(known[name]):
+            raise MalformedValue(f"{place}.enabled[{i}].name", name, f"has no {place.rpartition('.')[2]}")
+        if not 0 <= weight <= _MOST_WEIGHT:
+            raise MalformedValue(f"{place}.enabled[{i}].weight", weight, f"is not between 0 and {_MOST_WEIGHT}")
+
+
+def _named(place: str, plugins: PluginSet) -> Iterator[tuple[str, str]]:
+    for i, (name, _) in enumerate(plugins.enabled):
+        yield f"{place}.enabled[{i}].name", name
+    for i, name in enumerate(plugins.disabled):
+        yield f"{place}.disabled[{i}].name", name
+
+
+def _choices(known: dict[str, Plugin]) -> str:
+    return f"is no plugin; there are {', '.join(sorted(known))}"

@@ -1,0 +1,90 @@
+"""PostFilter: may the job preempt at all, what may it still be waiting for, and which search finds its victims.
+
+A job without a topology looks for victims everywhere (`preemption/search.py`); one that is to be gathered, in one domain
+after another (`preemption/gathered.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement import fit
+from koordpy.plan.placement.gangs import Profiles
+from koordpy.plan.placement.jobs import plan_job
+from koordpy.plan.preemption.cost import Cost
+from koordpy.plan.preemption.gathered import search_beside, search_gathered
+from koordpy.plan.preemption.removal import take_off
+from koordpy.plan.preemption.search import Preemption, is_whole, search
+from koordpy.plan.topology.siblings import Rules
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+from koordpy.state.trial import Trial
+
+__all__ = ["WAITS", "Preemption", "benefit_of", "make_room"]
+
+WAITS = "not eligible due to a terminating pod on the nominated node."
+
+
+def benefit_of(found: Preemption | str) -> tuple[float, ...]:
+    """What a search has found, to be compared: any preemption is better than none, and a cheap one is best."""
+    return () if isinstance(found, str) else (1, *(-each for each in found.cost))
+
+
+def make_room(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Preemption | str:
+    """A preemption that lets the whole job in, or the reason why there is none, in kube-scheduler's words."""
+    if not all(member.preempts for member in job.members):
+        return "not eligible due to preemptionPolicy=Never."
+    # As in kube-scheduler, what is terminating and of lower priority is as good as gone, and not evicted again.
+    leaving = [pod for pod in cluster.leaving.values() if pod.priority < job.lowest_priority]
+    if not leaving:
+        return _search(job, cluster, profiles, rules)
+    behind = {pod.uid: pod for pod in _left_behind(job, cluster)}
+    with Trial(cluster.occupancy) as trial:
+        take_off(leaving, cluster, trial)
+        mark = trial.mark()
+        take_off(behind.values(), cluster, trial)
+        answer = plan_job(job, cluster, profiles, rules)
+        trial.undo(mark)
+        if is_whole(answer):
+            is_promised = all(cluster.pods[each.uid].nominated_node == each.node for each in answer.placements)
+            return (
+                WAITS if is_promised and not behind else Preemption(tuple(behind.values()), answer.placements, Cost())
+            )
+        found = _search(job, cluster, profiles, rules)
+    if isinstance(found, str):
+        return found
+    if not behind and _waits_for_victims(job, cluster, profiles):
+        return WAITS
+    return replace(found, victims=tuple((behind | {pod.uid: pod for pod in found.victims}).values()))
+
+
+def _left_behind(job: Job, cluster: Cluster) -> Iterator[PodRecord]:
+    """Of gangs that go as a whole and are leaving for this job: whoever led before us did not get to these."""
+    gangs = {cluster.gangs.get(pod.gang) for pod in cluster.leaving.values() if pod.preempted_for == job.name}
+    members = (pod for gang in gangs if gang is not None and gang.goes_whole for pod in gang.bound.values())
+    return (pod for pod in members if pod.told_for == job.name and cluster.may_be_evicted(pod))
+
+
+def _search(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preemption | str:
+    if rules and cluster.topology.levels:
+        return (search_gathered if job.demands else search_beside)(job, cluster, profiles, rules)
+    return search(job, cluster, profiles)
+
+
+def _waits_for_victims(job: Job, cluster: Cluster, profiles: Profiles) -> bool:
+    """Victims are still leaving a node that a member was promised, and that it could still use."""
+    nodes = {p.node for p in cluster.leaving.values() if p.preempted_for and p.priority < job.lowest_priority}
+    return any(
+        member.nominated_node in nodes and _may_use(member, member.nominated_node, job, cluster, profiles)
+        for member in job.members
+    )
+
+
+def _may_use(member: PodRecord, node: str, job: Job, cluster: Cluster, profiles: Profiles) -> bool:
+    row, shape, profile = cluster.nodes.row_of(node), member.shape, profiles[member.scheduler]
+    if row is None or shape is None or not fit.static_mask(shape, cluster, profile)[row]:
+        return False
+    # Among the members of a gang, one may be what another lacks as yet.
+    return bool(job.demands) or not fit.hopeless(shape, cluster, profile)[row]

@@ -1,0 +1,117 @@
+"""Why evictions would be in vain, in kube-scheduler's words for a single pod, and for gangs how far they got."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
+from koordpy.plan.framework.answers import Plan, Reason, Refusal, no_node_fits
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.placement import fit
+from koordpy.plan.placement.pods import place_nominated
+from koordpy.plan.preemption.removal import take_off, take_off_all
+from koordpy.state.arrays import Bools
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+from koordpy.state.trial import Trial
+
+_ASKED_ONE_BY_ONE = 100  # nodes, to tell why a pod would not fit there
+_NOT_HELPFUL = Reason("Preemption is not helpful for scheduling", preemption_helps=False, cures=Change.NONE)
+_NO_VICTIMS = Reason("No preemption victims found for incoming pod", preemption_helps=False, cures=Change.NONE)
+
+
+def why_not(job: Job, cluster: Cluster, profiles: Mapping[str, Profile], answer: Plan | Refusal | None = None) -> str:
+    """`answer` is the plan with everybody of lower priority gone, if it was made."""
+    if not job.demands:
+        return _for_pod(job, cluster, profiles[job.members[0].scheduler])
+    refusal = answer.missing if isinstance(answer, Plan) else answer
+    if refusal is not None:
+        fit, of = refusal.fit
+        return f"would fit {fit} of {of} members even with everything of lower priority gone"
+    if not cluster.evictable.levels(job.lowest_priority):
+        return "no pod of lower priority could be evicted"
+    return "no set of victims was found that lets the whole job in"
+
+
+def _for_pod(job: Job, cluster: Cluster, profile: Profile) -> str:
+    """Node by node, as kube-scheduler counts them."""
+    pod = job.members[0]
+    if pod.shape is None:
+        return ""
+    nodes = cluster.nodes
+    counts: Counter[Reason] = Counter()
+    lost = _hopeless(job, pod.shape, cluster, profile)
+    if profile.prefilter(pod.shape, cluster) is not None:
+        lost = nodes.live
+    if profile.within is not None:
+        lost = lost | (nodes.live & ~profile.within)
+    has_victims = np.zeros(nodes.capacity, dtype=np.bool_)
+    for crowd in cluster.evictable.crowds(pod.priority - 1):
+        has_victims[crowd.rows] = True
+    counts[_NOT_HELPFUL] = int(np.count_nonzero(lost))
+    counts[_NO_VICTIMS] = int(np.count_nonzero(nodes.live & ~lost & ~has_victims))
+    counts += _reasons_without(job, pod.shape, cluster, profile, nodes.live & ~lost & has_victims)
+    return no_node_fits(pod.uid, len(nodes), {reason: count for reason, count in counts.items() if count}).message
+
+
+def _hopeless(job: Job, shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
+    """`[N]`: as a node is asked first with those who were promised room on it, and only then without them."""
+    lost = fit.hopeless(shape, cluster, profile)
+    with Trial(cluster.occupancy) as trial:
+        if not place_nominated(job.members[0], job, cluster, trial):
+            return lost
+        return fit.hopeless(shape, cluster, profile) | (lost & fit.feasible(shape, cluster, profile))
+
+
+def _reasons_without(job: Job, shape: Shape, cluster: Cluster, profile: Profile, among: Bools) -> Counter[Reason]:
+    """Why these nodes, `[N]`, would refuse a pod without their victims."""
+    if not among.any():
+        return Counter()
+    level = job.members[0].priority - 1
+    counts: Counter[Reason] = Counter()
+    rows = among.nonzero()[0].tolist()
+    if len(rows) > _ASKED_ONE_BY_ONE or not _minds_others(shape, cluster, profile):
+        with Trial(cluster.occupancy) as trial:
+            take_off_all(level, cluster, trial)
+            counts, among = _reasons(job, shape, cluster, profile, among)
+        rows = among.nonzero()[0].tolist()
+    # Pods on other nodes may be in the way: each of these nodes is asked with only its own victims gone.
+    for row in rows[:_ASKED_ONE_BY_ONE]:
+        with Trial(cluster.occupancy) as trial:
+            take_off(_evictable_on(row, level, cluster), cluster, trial)
+            counts += _reasons(job, shape, cluster, profile, _only(row, among))[0]
+    return counts
+
+
+def _reasons(job: Job, shape: Shape, cluster: Cluster, profile: Profile, among: Bools) -> tuple[Counter[Reason], Bools]:
+    """Why these nodes, `[N]`, refuse a pod with those who were promised room or without; and those that do not."""
+    counts: Counter[Reason] = Counter()
+    with Trial(cluster.occupancy) as promised:
+        if place_nominated(job.members[0], job, cluster, promised):
+            counts = fit.explain(shape, cluster, profile, among=among)
+            among = among & fit.feasible(shape, cluster, profile)
+    counts += fit.explain(shape, cluster, profile, among=among)
+    return counts, among & fit.feasible(shape, cluster, profile)
+
+
+def _minds_others(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
+    """Whether more than room can be in the way, as a pod on another node that uses the same claim."""
+    asked = (each for each in profile.filters if not each.static and not isinstance(each, NodeResourcesFit))
+    return any(each.passes(shape, cluster) is not None for each in asked)
+
+
+def _evictable_on(row: int, level: int, cluster: Cluster) -> list[PodRecord]:
+    pods = cluster.pods_on(cluster.nodes.names[row])
+    return [pod for pod in pods if pod.priority <= level and cluster.may_be_evicted(pod)]
+
+
+def _only(row: int, among: Bools) -> Bools:
+    mask = np.zeros_like(among)
+    mask[row] = among[row]
+    return mask

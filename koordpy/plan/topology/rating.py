@@ -1,0 +1,72 @@
+"""How good a placement is: the domains of the network that a job uses, beside the fewest that could ever have held it.
+
+The measure is an empty cluster, so that two jobs can be compared whatever was running when they came. 1.0 means that
+no placement could have used fewer domains; 0.5, that it is spread over twice as many.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from koordpy.plan.framework.answers import Placement
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.placement import fit
+from koordpy.state.arrays import Ints
+from koordpy.state.cluster import Cluster
+from koordpy.state.nodes.resources import MOST
+from koordpy.state.shapes import Shape
+from koordpy.state.topology import Level
+
+
+class Rating(NamedTuple):
+    """Where a job went, as users can read it."""
+
+    layer: str  # the deepest whose one domain holds the whole job
+    domain: str  # its path
+    used: dict[str, int]  # by layer, from the top
+    least: dict[str, int]
+    score: float  # 1.0 is best
+
+
+def rate(placements: Sequence[Placement], cluster: Cluster, profiles: Mapping[str, Profile]) -> Rating | None:
+    """None without a topology, or for pods that are gone."""
+    levels = cluster.topology.levels
+    rows = [row for each in placements if (row := cluster.nodes.row_of(each.node)) is not None]
+    pods = [pod for each in placements if (pod := cluster.pods.get(each.uid)) is not None and pod.shape is not None]
+    if not levels or not rows or not pods:
+        return None
+    wanted = Counter((pod.shape, pod.scheduler) for pod in pods)
+    empty = [(_slots_when_empty(shape, cluster, profiles[name]), n) for (shape, name), n in wanted.items() if shape]
+    used = {level.layer: len(np.unique(level.codes[rows])) for level in levels[1:]}
+    least = {level.layer: max(_fewest(level, slots, n) for slots, n in empty) for level in levels[1:]}
+    deepest = max(i for i, level in enumerate(levels) if _is_one_domain(level, rows))
+    path = levels[deepest].paths[int(levels[deepest].codes[rows[0]])]
+    score = sum(least.values()) / max(1, sum(used.values()))
+    return Rating(levels[deepest].layer, "/".join(path), used, least, round(min(score, 1.0), 3))
+
+
+def _is_one_domain(level: Level, rows: list[int]) -> bool:
+    """And one that has a name: nodes that lack a label have only that in common."""
+    domains = np.unique(level.codes[rows])
+    return len(domains) == 1 and bool(level.real[domains[0]])
+
+
+def _slots_when_empty(shape: Shape, cluster: Cluster, profile: Profile) -> Ints:
+    """`[N]`: what each node would offer if nobody were there."""
+    nodes = cluster.nodes
+    offered: Ints = np.where(fit.static_mask(shape, cluster, profile), MOST, 0)
+    for row, amount in zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True):
+        if amount:
+            offered = np.minimum(offered, nodes.allocatable[row] // amount)
+    return np.minimum(offered, 1 if shape.traits.ports else 2**20)  # a host port can be had once on a node
+
+
+def _fewest(level: Level, slots: Ints, wanted: int) -> int:
+    """Domains of a level that are needed for so many pods, the largest first."""
+    largest = np.sort(level.sums(slots))[::-1]
+    enough = int(np.searchsorted(np.cumsum(largest), wanted)) + 1
+    return min(enough, len(largest))
