@@ -1,7 +1,7 @@
 """Permit: gangs that accumulate hold what they have got so far, and must stand in nobody's way, nor in their own.
 
-Who may take room, who has to let go and whose time is up is decided here, by the rules in `plan/placement/waiting.py`; nobody
-who waits is ever bound from here.
+Who may take room, who has to let go and whose time is up is decided here, by the rules in `plan/placement/waiting.py`;
+nobody who waits is ever bound from here.
 """
 
 from __future__ import annotations

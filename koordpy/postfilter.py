@@ -1,7 +1,7 @@
 """PostFilter: a job does not fit. Whoever merely waits lets go for it; else victims are sought, or it is said why not.
 
-Decides nothing by itself: who lets go is asked of `plan/placement/waiting.py`, who is evicted of `plan/preemption/eligibility.py`, and the
-evictor carries it out.
+Decides nothing by itself: who lets go is asked of `plan/placement/waiting.py`, who is evicted of
+`plan/preemption/eligibility.py`, and the evictor carries it out.
 """
 
 from __future__ import annotations

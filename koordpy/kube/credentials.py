@@ -1,7 +1,8 @@
 """Where the API server is and who we are, from a kubeconfig or from the pod we run in.
 
 The plain kinds are read by `identity.py`. kubernetes_asyncio reads every format there is (exec plugins, OIDC, several
-files); this is the only module that imports it, and only for what is not plain, because the import takes half a second.
+files); this is the only module that imports it, and only for what is not plain, because the import takes half a
+second.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Placing a job's members one after another where the victims cost least, on a trial, so that they see each other.
 
-The price of a node is what its victims (`preemption/minimise.py`) cost beyond those chosen so far. The cheapest node is taken, its
+The price of a node is what its victims (`minimise.py`) cost beyond those chosen so far. The cheapest node is taken, its
 victims leave in the trial and the member takes its place there. Prices are kept in a heap. One that may have fallen,
 because a job has been touched or broken, is computed anew at once; one that may have risen, when its turn comes.
 """

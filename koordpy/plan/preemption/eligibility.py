@@ -1,7 +1,7 @@
 """PostFilter: may the job preempt at all, what may it still be waiting for, and which search finds its victims.
 
-A job without a topology looks for victims everywhere (`preemption/search.py`); one that is to be gathered, in one domain
-after another (`preemption/gathered.py`).
+A job without a topology looks for victims everywhere (`search.py`); one that is to be gathered, in one domain
+after another (`gathered.py`).
 """
 
 from __future__ import annotations

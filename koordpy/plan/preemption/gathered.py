@@ -1,8 +1,8 @@
 """Victims for a job that is to be gathered: in the deepest domain, the tightest of its level, and nowhere else.
 
-Domains are asked as for a plan (`topology/gather.py`), with everybody of lower priority gone in a trial. In the first that holds
-the job, victims are sought as anywhere (`preemption/search.py`); of domains that are equally tight, the one is taken whose
-victims cost least. The members are promised nodes in the order in which they would be laid out there.
+Domains are asked as for a plan (`topology/gather.py`), with everybody of lower priority gone in a trial. In the first
+that holds the job, victims are sought as anywhere (`search.py`); of domains that are equally tight, the one is taken
+whose victims cost least. The members are promised nodes in the order in which they would be laid out there.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 First everybody of lower priority is taken off in a trial; if the job does not fit even then, nobody is touched. Else
 the lowest priority is found up to which evictions suffice, and the members are placed one after another where further
-victims cost least (`preemption/candidates.py`). At the end the plan is checked with exactly its victims gone, and whoever turns
+victims cost least (`candidates.py`). At the end the plan is checked with exactly its victims gone, and whoever turns
 out not to be needed is spared.
 """
 

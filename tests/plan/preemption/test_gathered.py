@@ -13,8 +13,8 @@ from koordpy.plan.preemption.eligibility import Preemption, make_room
 from koordpy.plan.preemption.search import is_whole
 from koordpy.plan.topology.gather import Gathering
 from koordpy.state.cluster import Cluster
-from tests.plan.trees import BLOCK, LAYERS, SPINE, labels_of, must
 from tests.plan.preemption.stage import HIGH, PROFILES, Stage
+from tests.plan.trees import BLOCK, LAYERS, SPINE, labels_of, must
 
 EIGHT = {"s1/b1": ("n1", "n2"), "s1/b2": ("n3", "n4"), "s2/b3": ("n5", "n6"), "s2/b4": ("n7", "n8")}
 
