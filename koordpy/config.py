@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from koordpy.kube.lease import Timing
+from koordpy.kube.leader import Timing
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.state.gangs.spec import GangDefaults

@@ -22,7 +22,7 @@ from koordpy.config import GangSettings, LeaderElection, Settings
 from koordpy.coscheduling import PLUGIN as COSCHEDULING
 from koordpy.coscheduling import WITHOUT_MEANING as COSCHEDULING_WITHOUT_MEANING
 from koordpy.coscheduling import read_coscheduling
-from koordpy.kube.lease import Timing
+from koordpy.kube.leader import Timing
 from koordpy.plan.framework.arguments import volume_bind_timeout_s
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile

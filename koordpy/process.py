@@ -18,11 +18,11 @@ import structlog
 from koordpy import __version__, metrics
 from koordpy.config import Settings
 from koordpy.jobs import Jobs
+from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
-from koordpy.kube.credentials import load_credentials
 from koordpy.kube.errors import ApiError, Transient
-from koordpy.kube.lease import LeaderLease, LeaseName
-from koordpy.kube.transport import HttpTransport
+from koordpy.kube.http.transport import HttpTransport
+from koordpy.kube.leader import LeaderLease, LeaseName
 from koordpy.queue import JobQueue
 from koordpy.report import Reporter
 from koordpy.scheduler import Scheduler

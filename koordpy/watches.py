@@ -35,7 +35,7 @@ from koordpy.intake import (
 )
 from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
-from koordpy.kube.reflector import Reflector, Resource
+from koordpy.kube.watch.reflector import Reflector, Resource
 from koordpy.queue import JobQueue
 from koordpy.state.cluster import Cluster
 

@@ -73,7 +73,7 @@ def test_a_synchronous_room_imports_no_loop_no_network_no_clock_and_no_chance(ro
 
 def test_only_credentials_imports_kubernetes_asyncio_and_only_when_called() -> None:
     users = [path for path in MODULES if any(name.startswith("kubernetes_asyncio") for name in _imported(path))]
-    assert [str(path.relative_to(ROOT)) for path in users] == ["koordpy/kube/credentials.py"]
+    assert [str(path.relative_to(ROOT)) for path in users] == ["koordpy/kube/auth/credentials.py"]
     assert not any(name.startswith("kubernetes_asyncio") for name in _names(_parsed(users[0]).body))
 
 
@@ -85,9 +85,9 @@ def test_a_module_opens_with_a_docstring(path: Path) -> None:
 def test_imports_are_read_wherever_they_stand(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(
-        "def f():\n    import aiohttp.web\n    from koordpy import queue\n    from koordpy.kube.lease import X\n"
+        "def f():\n    import aiohttp.web\n    from koordpy import queue\n    from koordpy.kube.leader import X\n"
     )
-    assert set(_imported(module)) == {"aiohttp.web", "koordpy.queue", "koordpy.kube.lease"}
+    assert set(_imported(module)) == {"aiohttp.web", "koordpy.queue", "koordpy.kube.leader"}
     assert _rooms_imported(module) == {"queue", "kube"}
 
 

@@ -24,7 +24,7 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.intake import NodeIntake, PodIntake
 from koordpy.jobs import Jobs
-from koordpy.kube.reflector import Sink
+from koordpy.kube.watch.reflector import Sink
 from koordpy.queue import JobQueue
 from koordpy.state.cluster import Cluster
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from koordpy.kube.credentials import BadCredentials
+from koordpy.kube.auth.credentials import BadCredentials
 from koordpy.process import CannotStart
 from koordpy.serve.errors import CannotServe
 

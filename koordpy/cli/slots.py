@@ -15,12 +15,12 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Container, Pod, PodSpec, Resources
 from koordpy.api.topology import GROUP, KIND, NAME, VERSION, ClusterNetworkTopology, Layer, chain
 from koordpy.controllers.outline import Branch, outline
+from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
-from koordpy.kube.credentials import load_credentials
 from koordpy.kube.errors import ApiError, NotFound
-from koordpy.kube.listing import listed
-from koordpy.kube.reflector import Resource
-from koordpy.kube.transport import HttpTransport
+from koordpy.kube.http.transport import HttpTransport
+from koordpy.kube.watch.listing import listed
+from koordpy.kube.watch.reflector import Resource
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement import batch
 from koordpy.process import CannotStart

@@ -13,7 +13,7 @@ from koordpy.api.podgroup import VERSION, PodGroup, PodGroupStatus
 from koordpy.controllers.roster import Roster
 from koordpy.controllers.statuswriter import StatusWriter
 from koordpy.kube.client import Client
-from koordpy.kube.reflector import Resource
+from koordpy.kube.watch.reflector import Resource
 
 _decode = Decoder("PodGroup", PodGroup)
 

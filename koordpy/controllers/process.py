@@ -25,11 +25,11 @@ from koordpy.controllers.podgroupapi import PodGroupApi
 from koordpy.controllers.roster import Roster
 from koordpy.controllers.statuskeeper import StatusKeeper
 from koordpy.controllers.topology import TopologyController
+from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
-from koordpy.kube.credentials import load_credentials
-from koordpy.kube.lease import LeaderLease, LeaseName
-from koordpy.kube.reflector import Reflector, Resource
-from koordpy.kube.transport import HttpTransport
+from koordpy.kube.http.transport import HttpTransport
+from koordpy.kube.leader import LeaderLease, LeaseName
+from koordpy.kube.watch.reflector import Reflector, Resource
 from koordpy.process import check_reachable
 from koordpy.serve.health import Health
 from koordpy.serve.http import application, serve

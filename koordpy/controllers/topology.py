@@ -14,7 +14,7 @@ from koordpy.controllers.livetree import LabelledNode, LiveTree
 from koordpy.controllers.topologykeeper import TopologyKeeper
 from koordpy.kube.client import Client
 from koordpy.kube.events import EventRecorder
-from koordpy.kube.reflector import Reflector, Resource
+from koordpy.kube.watch.reflector import Reflector, Resource
 
 _NODES = Resource("/api/v1/nodes", Decoder("Node", LabelledNode))
 

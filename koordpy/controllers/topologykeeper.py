@@ -23,7 +23,7 @@ from koordpy.controllers.topologystatus import INVALID_SPEC, ready_condition, st
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, NotFound
 from koordpy.kube.events import EventRecorder, Note
-from koordpy.kube.reflector import Resource
+from koordpy.kube.watch.reflector import Resource
 from koordpy.kube.writes import ObjectRef
 
 _PATH = f"/apis/{GROUP}/{VERSION}/clusternetworktopologies"

@@ -29,11 +29,11 @@ from koordpy.demo.view import Place, View
 from koordpy.demo.words import names
 from koordpy.demo.workload import CUES, SCHEDULER, SUBMITTED, Cue, bigger_node, demo_nodes, priority_class
 from koordpy.embedded.server import EmbeddedServer
+from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
-from koordpy.kube.credentials import load_credentials
 from koordpy.kube.errors import NotFound
-from koordpy.kube.reflector import Reflector, Resource
-from koordpy.kube.transport import HttpTransport
+from koordpy.kube.http.transport import HttpTransport
+from koordpy.kube.watch.reflector import Reflector, Resource
 
 _PODS = "/api/v1/namespaces/default/pods"
 _POD_GROUPS = f"/apis/{SIGS_GROUP}/{VERSION}/namespaces/default/podgroups"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from koordpy.embedded.request import ConnectionCut, Request
 from koordpy.kube.errors import Unavailable, error_of
-from koordpy.kube.transport import MaySend, Response, always
+from koordpy.kube.http.transport import MaySend, Response, always
 
 if TYPE_CHECKING:
     from koordpy.embedded.handle import Handle

@@ -18,7 +18,7 @@ import msgspec
 from koordpy.api.decode import Page, decode_page
 from koordpy.kube.backoff import Backoff
 from koordpy.kube.errors import ApiError, NotFound, Transient, Unavailable, error_of
-from koordpy.kube.transport import MaySend, Transport, always
+from koordpy.kube.http.transport import MaySend, Transport, always
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

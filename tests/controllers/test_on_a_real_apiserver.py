@@ -16,10 +16,10 @@ from koordpy.api.podgroup import SIGS_GROUP, X_GROUP, PodGroup, PodGroupStatus
 from koordpy.controllers.podgroupapi import PodGroupApi
 from koordpy.controllers.process import run
 from koordpy.controllers.roster import Roster
+from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client as KubeClient
-from koordpy.kube.credentials import load_credentials
 from koordpy.kube.errors import Conflict, NotFound
-from koordpy.kube.transport import HttpTransport
+from koordpy.kube.http.transport import HttpTransport
 from tests.builders import pod_json, typed
 from tests.controllers.world import ALONE, MEMBER, definition
 from tests.controlplane.client import Client, Json

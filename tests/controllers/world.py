@@ -18,7 +18,7 @@ from koordpy.embedded.request import Request
 from koordpy.embedded.server import EmbeddedCluster
 from koordpy.embedded.transport import DirectTransport
 from koordpy.kube.client import Client
-from koordpy.kube.transport import Response
+from koordpy.kube.http.transport import Response
 from tests.builders import Json, pod_json
 
 PODS = "/api/v1/namespaces/default/pods"

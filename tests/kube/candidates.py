@@ -11,8 +11,8 @@ from typing import Any, Literal
 from koordpy.embedded.transport import DirectTransport
 from koordpy.kube.client import Client
 from koordpy.kube.errors import Unavailable
-from koordpy.kube.lease import LeaderLease, LeaseName, Timing
-from koordpy.kube.transport import Response
+from koordpy.kube.http.transport import Response
+from koordpy.kube.leader import LeaderLease, LeaseName, Timing
 from tests.builders import Json
 from tests.kube.world import World, now
 

@@ -15,12 +15,12 @@ import pytest
 import yaml
 from aiohttp import web
 
-from koordpy.kube import credentials as module
-from koordpy.kube import identity
+from koordpy.kube.auth import credentials as module
+from koordpy.kube.auth import identity
+from koordpy.kube.auth.credentials import BadCredentials, load_credentials
 from koordpy.kube.client import Client
-from koordpy.kube.credentials import BadCredentials, load_credentials
 from koordpy.kube.errors import ApiError, Unauthorized, Unavailable
-from koordpy.kube.transport import HttpTransport
+from koordpy.kube.http.transport import HttpTransport
 from tests.controlplane.certificates import Authority
 from tests.controlplane.fixtures import Real
 from tests.controlplane.server import ADMIN_TOKEN
@@ -66,7 +66,7 @@ async def test_what_is_plain_is_read_without_the_large_library(tmp_path) -> None
     """Its import is half of what a start takes."""
     path = kubeconfig(tmp_path / "k", {"token": "secret"})
     code = (
-        "import asyncio, sys; from koordpy.kube.credentials import load_credentials as load; "
+        "import asyncio, sys; from koordpy.kube.auth.credentials import load_credentials as load; "
         f"asyncio.run(load({str(path)!r})); print('kubernetes_asyncio' in sys.modules)"
     )
     found = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE)

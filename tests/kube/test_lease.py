@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from koordpy.kube.lease import LeaderLease, Timing
+from koordpy.kube.leader import LeaderLease, Timing
 from tests.kube.candidates import NAME, TIMING, Candidate, Weather, standing, stored
 from tests.kube.world import World, now, until
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from koordpy.embedded.faults import Fault, Rule
-from koordpy.kube import reflector as module
+from koordpy.kube.watch import reflector as module
 from tests.kube.world import Sink, World, now, reflecting, until
 
 pytestmark = pytest.mark.looptime

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from koordpy.kube import reflector as module
 from koordpy.kube.client import Client
-from koordpy.kube.reflector import Reflector
+from koordpy.kube.watch import reflector as module
+from koordpy.kube.watch.reflector import Reflector
 from tests.kube.world import HANG, POD_RESOURCE, Scripted, Sink, line, plain_pod, running
 
 pytestmark = pytest.mark.looptime

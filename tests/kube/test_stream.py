@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from koordpy.kube import stream as module
-from koordpy.kube.http1 import BrokenConnection
-from koordpy.kube.stream import Stream
-from koordpy.kube.wire import Wire
+from koordpy.kube.http import stream as module
+from koordpy.kube.http.connections import Wire
+from koordpy.kube.http.parsing import BrokenConnection
+from koordpy.kube.http.stream import Stream
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -10,10 +10,10 @@ import pytest
 
 from koordpy.embedded.faults import Fault, Rule
 from koordpy.embedded.server import EmbeddedServer
+from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client, NotLeading
-from koordpy.kube.credentials import load_credentials
 from koordpy.kube.errors import Unavailable
-from koordpy.kube.transport import HttpTransport
+from koordpy.kube.http.transport import HttpTransport
 from tests.builders import pod_json
 from tests.kube.world import PODS
 

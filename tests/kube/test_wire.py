@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from koordpy.kube.http1 import Address, BrokenConnection
-from koordpy.kube.wire import Wire
+from koordpy.kube.http.connections import Wire
+from koordpy.kube.http.parsing import Address, BrokenConnection
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

@@ -17,8 +17,8 @@ from koordpy.embedded.server import EmbeddedCluster
 from koordpy.embedded.transport import DirectTransport
 from koordpy.kube.client import Client
 from koordpy.kube.errors import Unavailable, error_of
-from koordpy.kube.reflector import Reflector, Resource
-from koordpy.kube.transport import Response
+from koordpy.kube.http.transport import Response
+from koordpy.kube.watch.reflector import Reflector, Resource
 from tests.builders import Json, pod_json
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -56,7 +56,7 @@ async def _begun_after(real: Real, writer: str, when: float) -> list[str]:
     """The events of a process that it began to write after `when`.
 
     What was being handed to the kernel when it was stopped may still leave it afterwards, as the docstring of
-    `koordpy.kube.lease` says; that nothing else does is a test of the transport.
+    `koordpy.kube.leader` says; that nothing else does is a test of the transport.
     """
     by_writer = (event for event in await events(real) if event["reportingInstance"] == writer)
     return [event["note"] for event in by_writer if dt.datetime.fromisoformat(event["eventTime"]).timestamp() > when]

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from koordpy.kube.transport import Transport
+from koordpy.kube.http.transport import Transport
 
 Json = dict[str, Any]
 

@@ -10,7 +10,9 @@ from types import SimpleNamespace
 from unittest import mock
 
 from koordpy.embedded import backend
-from koordpy.kube import backoff, lease, reflector
+from koordpy.kube import backoff
+from koordpy.kube import leader as lease
+from koordpy.kube.watch import reflector
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from koordpy.embedded.faults import Fault, Rule
 from koordpy.embedded.request import Request
 from koordpy.embedded.request import Response as EmbeddedResponse
 from koordpy.kube.errors import Unavailable
-from koordpy.kube.transport import MaySend, Response, Transport, always
+from koordpy.kube.http.transport import MaySend, Response, Transport, always
 
 _BINDING = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/binding")
 

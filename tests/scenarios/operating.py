@@ -10,7 +10,7 @@ from typing import Any
 from koordpy.api.times import micro_instant_of_seconds
 from koordpy.config import LeaderElection
 from koordpy.embedded.faults import Fault, Rule
-from koordpy.kube.lease import Timing
+from koordpy.kube.leader import Timing
 from tests.scenarios.api import MERGE, Refused
 from tests.scenarios.ground import Ground
 

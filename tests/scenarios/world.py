@@ -20,8 +20,8 @@ import looptime
 from koordpy.config import LeaderElection, Serving, Settings
 from koordpy.embedded.server import EmbeddedCluster
 from koordpy.embedded.transport import DirectTransport
-from koordpy.kube.credentials import load_credentials
-from koordpy.kube.transport import HttpTransport, Transport
+from koordpy.kube.auth.credentials import load_credentials
+from koordpy.kube.http.transport import HttpTransport, Transport
 from koordpy.serve import http
 from tests.configs import reading
 from tests.controlplane.fixtures import corner

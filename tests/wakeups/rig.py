@@ -17,7 +17,7 @@ from koordpy.config import GangSettings
 from koordpy.intake import NodeIntake, PodIntake, ServiceIntake
 from koordpy.jobs import Jobs
 from koordpy.kube.client import Client
-from koordpy.kube.transport import Response
+from koordpy.kube.http.transport import Response
 from koordpy.plan.framework.answers import Plan
 from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile

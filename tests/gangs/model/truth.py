@@ -12,7 +12,7 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import PodGroup
 from koordpy.api.times import instant_of_seconds
-from koordpy.kube.reflector import Reflector, Resource
+from koordpy.kube.watch.reflector import Reflector, Resource
 from tests.builders import Json, typed
 from tests.gangs.model.oracle import APIS, uid_of
 from tests.gangs.rig import GangRig

@@ -15,9 +15,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NamedTuple, Protocol, Self, TypeGuard
 
 from koordpy import __version__
-from koordpy.kube.credentials import Credentials
+from koordpy.kube.auth.credentials import Credentials
 from koordpy.kube.errors import Unavailable, error_of
-from koordpy.kube.wire import Wire
+from koordpy.kube.http.connections import Wire
 
 _CONNECT_S = 5.0
 # The name of the user agent becomes that of the field manager in managedFields.

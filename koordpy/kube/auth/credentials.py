@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from koordpy.kube import identity
+from koordpy.kube.auth import identity
 
 # The kubelet rotates a projected token when 80 % of its life is over; client-go also looks once a minute.
 _REREAD_S = 60.0

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from koordpy.api.errors import MalformedObject
 from koordpy.kube.client import Client
-from koordpy.kube.reflector import Resource, T
+from koordpy.kube.watch.reflector import Resource, T
 
 _PAGE = 500
 

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import cast
 
-from koordpy.kube.http1 import BrokenConnection, Head, take_chunks, take_head
-from koordpy.kube.receiving import Receiving
+from koordpy.kube.http.parsing import BrokenConnection, Head, take_chunks, take_head
+from koordpy.kube.http.receiving import Receiving
 
 _MOST_UNREAD = 4 * 2**20  # bytes; then the server is made to wait
 

@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar, cast
 
-from koordpy.kube.http1 import Address, BrokenConnection, Head, take_chunks, take_head
-from koordpy.kube.receiving import Receiving
-from koordpy.kube.stream import Stream
+from koordpy.kube.http.parsing import Address, BrokenConnection, Head, take_chunks, take_head
+from koordpy.kube.http.receiving import Receiving
+from koordpy.kube.http.stream import Stream
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 

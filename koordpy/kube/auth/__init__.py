@@ -1,0 +1,1 @@
+"""Where the API server is, and who we are to it."""

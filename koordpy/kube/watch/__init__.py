@@ -1,0 +1,1 @@
+"""List and watch: a resource's objects as they are, and every change of them."""
