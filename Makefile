@@ -30,7 +30,7 @@ fuzz: controlplane ## random clusters and pods, koordpy beside the real kube-sch
 	@$(BIN)/python -m tests.differential --count $${FUZZ:-3000} --first $${FROM:-0}
 
 fuzz-gangs: $(READY) ## random worlds with gangs against the scheduler in memory (GANG_SEEDS=1000, or FROM:TO)
-	@GANG_SEEDS=$${GANG_SEEDS:-1000} $(BIN)/python -m pytest -q tests/gangs/test_model.py
+	@GANG_SEEDS=$${GANG_SEEDS:-1000} $(BIN)/python -m pytest -q tests/scheduler/gangs/test_model.py
 
 lint: $(READY) ## formatting, lint and strict types
 	@$(BIN)/ruff format --check --quiet . || { echo "run 'make fmt'"; exit 1; }

@@ -17,20 +17,20 @@ import structlog
 
 from koordpy import __version__, metrics
 from koordpy.config import Settings
-from koordpy.jobs import Jobs
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, Transient
 from koordpy.kube.http.transport import HttpTransport
 from koordpy.kube.leader import LeaderLease, LeaseName
-from koordpy.queue import JobQueue
-from koordpy.report import Reporter
-from koordpy.scheduler import Scheduler
+from koordpy.scheduler.execute.volumes import VolumeBinder
+from koordpy.scheduler.ingest.watches import Watches
+from koordpy.scheduler.jobs import Jobs
+from koordpy.scheduler.loop import Scheduler
+from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.scheduler.queue.ticket import State
+from koordpy.scheduler.report.reporter import Reporter
 from koordpy.serve.health import Health
 from koordpy.state.cluster import Cluster
-from koordpy.ticket import State
-from koordpy.volumebinder import VolumeBinder
-from koordpy.watches import Watches
 
 # Connections for what is not a bind, so that neither waits for one of the other's.
 _FOR_THE_REST = 32

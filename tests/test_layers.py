@@ -21,15 +21,10 @@ LAYERS = (
     {"plan"},
     {"metrics", "logs"},
     {"kube"},
-    {"config", "ticket"},
-    {"queue"},
-    {"coscheduling", "restraint"},
-    {"configfile", "jobs", "pingpong", "planning", "volumebinder", "waitingroom"},
-    {"report"},
-    {"binding", "eviction", "intake"},
-    {"permit"},
-    {"postfilter"},
-    {"scheduler", "watches"},
+    {"config"},
+    {"scheduler"},
+    {"coscheduling"},
+    {"configfile"},
     {"serve"},
     {"process"},
     {"controllers", "embedded"},
@@ -85,10 +80,10 @@ def test_a_module_opens_with_a_docstring(path: Path) -> None:
 def test_imports_are_read_wherever_they_stand(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(
-        "def f():\n    import aiohttp.web\n    from koordpy import queue\n    from koordpy.kube.leader import X\n"
+        "def f():\n    import aiohttp.web\n    from koordpy import scheduler\n    from koordpy.kube.leader import X\n"
     )
-    assert set(_imported(module)) == {"aiohttp.web", "koordpy.queue", "koordpy.kube.leader"}
-    assert _rooms_imported(module) == {"queue", "kube"}
+    assert set(_imported(module)) == {"aiohttp.web", "koordpy.scheduler", "koordpy.kube.leader"}
+    assert _rooms_imported(module) == {"scheduler", "kube"}
 
 
 def _room(path: Path) -> str:
@@ -108,7 +103,7 @@ def _imported(path: Path) -> list[str]:
 
 
 def _names(nodes: list[ast.stmt] | list[ast.AST]) -> Iterator[str]:
-    """Full names of the modules that these statements import: `from koordpy import queue` imports `koordpy.queue`."""
+    """Full names of the modules that these statements import: `from koordpy import api` imports `koordpy.api`."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -22,10 +22,10 @@ from bench.planning.objects import SCHEDULER, Json, app_of, node, node_name, pod
 from koordpy.api.decode import Decoder, decode_page
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.intake import NodeIntake, PodIntake
-from koordpy.jobs import Jobs
 from koordpy.kube.watch.reflector import Sink
-from koordpy.queue import JobQueue
+from koordpy.scheduler.ingest.intake import NodeIntake, PodIntake
+from koordpy.scheduler.jobs import Jobs
+from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.state.cluster import Cluster
 
 T = TypeVar("T")

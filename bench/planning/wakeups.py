@@ -12,15 +12,15 @@ from collections.abc import Iterator
 
 from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, node, node_name, pod, typed_node, typed_pod
-from koordpy.intake import PodIntake
-from koordpy.jobs import Jobs
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement.pods import plan
-from koordpy.queue import JobQueue
+from koordpy.scheduler.ingest.intake import PodIntake
+from koordpy.scheduler.jobs import Jobs
+from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.scheduler.queue.ticket import State, Ticket
 from koordpy.state.cluster import Cluster
-from koordpy.ticket import State, Ticket
 
 CPU = 32  # of a node, all taken by one pod
 TOO_MUCH_M = 64_000

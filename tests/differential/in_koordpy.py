@@ -20,7 +20,13 @@ from koordpy.api.storage import (
     StorageClass,
 )
 from koordpy.api.workload import Namespace, ReplicaSet, Service
-from koordpy.intake import (
+from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.placement import fit
+from koordpy.plan.placement.pods import place_nominated, plan
+from koordpy.plan.preemption.eligibility import make_room
+from koordpy.scheduler.ingest.intake import (
     BudgetIntake,
     NamespaceIntake,
     NodeIntake,
@@ -29,14 +35,8 @@ from koordpy.intake import (
     ServiceIntake,
     StorageIntake,
 )
-from koordpy.jobs import Jobs
-from koordpy.plan.framework.answers import Refusal
-from koordpy.plan.framework.job import Job
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile
-from koordpy.plan.placement import fit
-from koordpy.plan.placement.pods import place_nominated, plan
-from koordpy.plan.preemption.eligibility import make_room
-from koordpy.queue import JobQueue
+from koordpy.scheduler.jobs import Jobs
+from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord

@@ -5,13 +5,13 @@ from typing import Any
 
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.intake import NodeIntake, PodIntake
-from koordpy.jobs import Jobs
 from koordpy.kube.lane import Lane
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.profiles import default_profile
-from koordpy.queue import JobQueue
-from koordpy.scheduler import Scheduler
+from koordpy.scheduler.ingest.intake import NodeIntake, PodIntake
+from koordpy.scheduler.jobs import Jobs
+from koordpy.scheduler.loop import Scheduler
+from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
 from tests.builders import typed

@@ -1,0 +1,213 @@
+"""Binding what was permitted: volumes first, then all pods of the job, each through the `binding` subresource.
+
+Whatever happens to a bind, the watch decides in the end what is true; here we make sure that nothing stays assumed for
+a bind that did not happen, and that nothing is bound of a job whose volumes could not be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import structlog
+
+from koordpy import metrics
+from koordpy.api.keys import SCHEDULER_ERROR
+from koordpy.kube.client import Client, NotLeading
+from koordpy.kube.errors import ApiError
+from koordpy.kube.lane import Lane
+from koordpy.kube.writes import BindOutcome, bind
+from koordpy.plan.framework.answers import Placement, Refusal
+from koordpy.scheduler.execute.volumes import VolumeBinder, VolumesNotBound
+from koordpy.scheduler.jobs import Jobs
+from koordpy.scheduler.queue.ticket import Ticket
+from koordpy.scheduler.report.reporter import Reporter, ref
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change, Happened
+from koordpy.state.pods import PodRecord
+
+# Pods that wait for their volumes, which can take minutes, have a lane of their own: no other bind waits for them.
+_VOLUME_WIDTH = 256
+_TELLING_WIDTH = 16
+_TELL_WITHIN_S = 10.0  # while one bind follows another; else at once
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Release:
+    """The pods of one job on their way."""
+
+    ticket: Ticket
+    placements: Sequence[Placement]
+    volumes_left: int
+    binds_left: int
+    of_gangs: bool
+    given_up: bool = False
+    nodes: dict[str, list[str]] = field(default_factory=dict)  # gang -> nodes of those that were bound
+
+
+class Binder:
+    """Carries out what was decided; one job's binds run concurrently."""
+
+    def __init__(
+        self,
+        client: Client,
+        cluster: Cluster,
+        jobs: Jobs,
+        *,
+        reporter: Reporter,
+        volumes: VolumeBinder,
+        width: int,
+        on_freed: Callable[[Happened], None],
+    ) -> None:
+        self._client, self._cluster, self._jobs = client, cluster, jobs
+        self._reporter, self._volumes, self._on_freed = reporter, volumes, on_freed
+        self.binds = Lane(width)
+        self._volume_binds = Lane(_VOLUME_WIDTH)
+        self._telling = Lane(_TELLING_WIDTH, behind=(self.binds,), patience_s=_TELL_WITHIN_S)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.binds.run())
+            group.create_task(self._volume_binds.run())
+            group.create_task(self._telling.run())
+
+    async def drained(self) -> None:
+        """Return when every bind under way has been answered."""
+        await self.binds.drained()
+
+    async def told(self) -> None:
+        """Return when the events of all binds are written."""
+        await self._telling.drained()
+
+    def clear(self) -> None:
+        """Forget what was not begun."""
+        self.binds.clear()
+        self._volume_binds.clear()
+        self._telling.clear()
+
+    def release(self, placements: Sequence[Placement], ticket: Ticket, *, of_gangs: bool) -> None:
+        """All of these may be bound."""
+        with_volumes = [placement for placement in placements if any(placement.volumes)]
+        release = _Release(ticket, placements, len(with_volumes), len(placements), of_gangs)
+        for placement in with_volumes:
+            self._volume_binds.put(partial(self._bind_volumes, release, placement))
+        if not with_volumes:
+            self._bind_all(release)
+
+    # --- volumes ---
+
+    async def _bind_volumes(self, release: _Release, placement: Placement) -> None:
+        """Volumes first: a pod bound before its volumes would be stuck on its node, and its gang half-started."""
+        if release.given_up:
+            return
+        try:
+            await self._volumes.bind(placement.volumes, placement.node)
+            if self._cluster.nodes.row_of(placement.node) is None:
+                raise VolumesNotBound(f"node {placement.node} is gone")  # noqa: TRY301
+        except (VolumesNotBound, ApiError) as error:
+            self._give_up(release, error)
+            return
+        release.volumes_left -= 1
+        if release.volumes_left or release.given_up:
+            return
+        gone = [each.uid for each in release.placements if each.uid not in self._cluster.pods]
+        if gone and len(release.placements) > 1:  # the wait was long, and the gang may be complete no more
+            self._give_up(release, VolumesNotBound("a member was deleted while volumes were being bound"))
+        else:
+            self._bind_all(release)
+
+    def _give_up(self, release: _Release, problem: Exception) -> None:
+        """Nothing of the job is bound yet, so all of it goes back."""
+        if release.given_up:
+            return
+        release.given_up = True
+        for placement in release.placements:
+            record = self._cluster.pods.get(placement.uid)
+            if record is not None:
+                self._bind_failed(record, release.ticket, problem)
+
+    # --- pods ---
+
+    def _bind_all(self, release: _Release) -> None:
+        for placement in release.placements:
+            record = self._cluster.pods.get(placement.uid)
+            if record is None:
+                release.binds_left -= 1
+            else:
+                self.binds.put(partial(self._bind, release, record, placement.node))
+
+    async def _bind(self, release: _Release, pod: PodRecord, node: str) -> None:
+        started = time.perf_counter()
+        try:
+            outcome = await bind(self._client, ref(pod), node)
+        except ApiError as error:
+            self._falls_back(pod, release.ticket, error)
+        except Exception as error:
+            # A mistake of ours. If the bind was made all the same, the watch says so; the pod must not be lost.
+            log.exception("call_failed", hint="please report this; the pod is tried again")
+            self._falls_back(pod, release.ticket, error)
+        else:
+            seconds = time.perf_counter() - started
+            metrics.BIND_SECONDS.observe(seconds)
+            metrics.stage_seconds("Bind", pod.scheduler).observe(seconds)
+            metrics.writes("bind", outcome.value).inc()
+            self._bound_or_not(release, pod, node, outcome)
+        release.binds_left -= 1
+        if not release.binds_left:
+            self._tell_gangs(release)
+
+    def _bound_or_not(self, release: _Release, pod: PodRecord, node: str, outcome: BindOutcome) -> None:
+        if outcome is BindOutcome.BOUND:
+            self._telling.put(self._reporter.scheduled(pod, node))
+            self._note_begun(release, pod, node)
+            metrics.SLI_SECONDS.observe(time.monotonic() - release.ticket.first_seen)
+            metrics.POD_ATTEMPTS.observe(release.ticket.failures + 1)
+        elif outcome is BindOutcome.REFUSED:
+            self._falls_back(pod, release.ticket, ApiError("the API server did not take the binding"))
+        else:
+            self._unreserve(pod)  # gone, or bound elsewhere: the watch brings what is true
+
+    def _note_begun(self, release: _Release, pod: PodRecord, node: str) -> None:
+        gang = self._cluster.gangs.get(pod.gang) if pod.gang else None
+        if gang is None:
+            return
+        release.nodes.setdefault(gang.id, []).append(node)
+        self._cluster.gangs.has_begun(gang)
+        self._jobs.take_note()
+
+    def _tell_gangs(self, release: _Release) -> None:
+        if not release.of_gangs:
+            return
+        for gang_id, nodes in release.nodes.items():
+            gang = self._cluster.gangs.get(gang_id)
+            if gang is not None:
+                self._reporter.gang_scheduled(gang, len(nodes), len(set(nodes)))
+        if release.nodes:
+            metrics.GANG_SECONDS.observe(time.monotonic() - release.ticket.first_seen)
+
+    def _falls_back(self, pod: PodRecord, ticket: Ticket, problem: Exception) -> None:
+        """The others of its gang are on their way, whatever becomes of this one."""
+        self._cluster.gangs.bind_failed(pod)
+        self._bind_failed(pod, ticket, problem)
+
+    def _bind_failed(self, pod: PodRecord, ticket: Ticket, problem: Exception) -> None:
+        """Only this pod goes back; it is tried again after its back-off, unless the watch shows it bound after all."""
+        self._unreserve(pod)
+        current = self._cluster.pods.get(pod.uid)
+        if current is None or not current.schedulable:
+            return
+        self._jobs.give_back(current, ticket)
+        if isinstance(problem, NotLeading):
+            return  # nothing was sent, and it is not ours to say
+        log.warning("bind_failed", pod=pod.key, problem=str(problem))
+        metrics.writes("bind", "failed").inc()
+        refusal = Refusal(f"binding failed: {problem}", Change.NONE, pod.uid, reason=SCHEDULER_ERROR)
+        self._reporter.refused(current, refusal)
+
+    def _unreserve(self, pod: PodRecord) -> None:
+        self._on_freed(self._cluster.forget(pod.uid))

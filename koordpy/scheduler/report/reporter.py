@@ -1,0 +1,271 @@
+"""What users are told: pod conditions and events, from the same refusals and plans that the scheduler acts on.
+
+A pod that stays pending for the same reason costs no write: what the API server already says is not said again,
+also not after a restart. Reports travel in a lane of their own behind the binds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Literal
+
+import msgspec
+import structlog
+
+from koordpy import metrics
+from koordpy.api.gangs import Complaint, describe
+from koordpy.api.keys import GANG_TIMEOUT, PLACEMENT
+from koordpy.kube.client import Client, NotLeading
+from koordpy.kube.errors import ApiError, Conflict, NotFound
+from koordpy.kube.events import EventRecorder, Note
+from koordpy.kube.lane import Call, Lane
+from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annotate_object, say_unscheduled
+from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.topology.rating import Rating
+from koordpy.scheduler.report.throttle import Restraint
+from koordpy.state.cluster import Cluster
+from koordpy.state.gangs.gang import Gang
+from koordpy.state.pods import PodRecord
+
+_LANE_WIDTH = 8
+_CONFLICT_PAUSES_S = (0.02, 0.1, 0.5, 2.0)
+_SAY_AGAIN_FIRST_S = 2.0
+_SAY_AGAIN_MOST_S = 60.0
+_FEW = 20  # members of a gang that are told every change; those of larger ones are not told of figures all the time
+_HELD_BACK_CHECK_S = 1.0
+_MOST_COMPLAINTS = 10_000  # remembered, so as not to be made twice
+
+_Kind = Literal["Normal", "Warning"]
+
+log = structlog.get_logger()
+
+
+class Reporter:
+    """Tells the API server what was decided."""
+
+    def __init__(
+        self,
+        client: Client,
+        cluster: Cluster,
+        instance: str,
+        wall: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client, self._cluster, self._wall = client, cluster, wall
+        self._restraint = Restraint(clock)
+        self._events = EventRecorder(client, instance)
+        self._said: dict[str, str] = {}  # UID -> the message that was last put into the lane
+        self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
+        self.lane = Lane(_LANE_WIDTH, clock=clock)
+
+    async def run(self) -> None:
+        """Say what there is to say, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.lane.run())
+            group.create_task(self._say_what_was_held_back())
+
+    def scheduled(self, pod: PodRecord, node: str) -> Call:
+        """The bind is through; returns what tells of it, which can wait until nobody waits for a bind."""
+        self.forget(pod.uid)
+        text = f"Successfully assigned {pod.key} to {node}"
+        note = Note(ref(pod).as_object, "Normal", "Scheduled", "Binding", text, pod.scheduler)
+        return partial(self._tell, self._events.record_once, note, self._wall())
+
+    def refused(self, pod: PodRecord, refusal: Refusal, *, of: int = 1) -> None:
+        """The pod, one `of` so many that are told the same, stays pending: condition and event, if they are news."""
+        said = self._said.get(pod.uid, pod.refusal_seen)
+        if said == refusal.message:
+            self._restraint.is_said(pod.uid)
+            return
+        if of > _FEW and self._restraint.holds_back(pod.uid, refusal):
+            return
+        self._said[pod.uid] = refusal.message
+        self.lane.put(partial(self._set_condition, pod.uid, refusal))
+        self._event(pod, "Warning", "FailedScheduling", "Scheduling", refusal.message)
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone, or bound."""
+        self._said.pop(uid, None)
+        self._restraint.forget(uid)
+
+    async def _say_what_was_held_back(self) -> None:
+        while True:
+            await asyncio.sleep(_HELD_BACK_CHECK_S)
+            for uid, refusal in self._restraint.due():
+                pod = self._cluster.pods.get(uid)
+                if pod is not None and not pod.bound:
+                    self.refused(pod, refusal)
+
+    def preempted(self, victim: PodRecord, job: str, trigger: PodRecord) -> None:
+        """The victim is on its way out."""
+        by = f"gang {job}" if trigger.gang else f"pod {trigger.uid}"
+        note = f"Preempted by {by} on node {victim.node}, for pod {trigger.key}"
+        self._event(victim, "Normal", "Preempted", "Preempting", note, controller=trigger.scheduler)
+
+    # --- gangs ---
+
+    def gang_refused(self, gang: Gang, refusal: Refusal) -> None:
+        """Its members have been told; whoever looks at the PodGroup is told too."""
+        if gang.pod_group is not None and gang.told != refusal.message:
+            gang.told = refusal.message
+            self.gang_event(gang, "Warning", "FailedScheduling", refusal.message)
+
+    def gang_scheduled(self, gang: Gang, pods: int, nodes: int) -> None:
+        """All binds of a release are through."""
+        gang.told = ""
+        if gang.pod_group is not None:
+            self.gang_event(
+                gang,
+                "Normal",
+                "Scheduled",
+                f"gang {gang.id}: {_count(pods, 'member')} bound to {_count(nodes, 'node')}",
+            )
+
+    def placed(self, gang: Gang, rating: Rating) -> None:
+        """How close together its members are: on the PodGroup, as an annotation and an event."""
+        about = _pod_group_ref(gang)
+        if about is None:
+            return
+        domains = ", ".join(f"{count} of {layer}" for layer, count in rating.used.items())
+        where = f"gathered in {rating.layer} {rating.domain}" if rating.domain else "spread over the cluster"
+        text = f"gang {gang.id} is {where}: {domains}; score {rating.score:g}"
+        self.gang_event(gang, "Normal", "Placed", text)
+        value = msgspec.json.encode(rating._asdict()).decode()
+        self.lane.put(partial(self._annotate_group, about, {PLACEMENT: value}))
+
+    async def _annotate_group(self, about: ObjectRef, annotations: dict[str, str]) -> None:
+        try:
+            await annotate_object(self._client, about, "podgroups", annotations)
+        except (NotFound, NotLeading):
+            return
+        except ApiError as error:
+            self._lost("annotation", f"{about.namespace}/{about.name}", error)
+            return
+        metrics.writes("annotation", "ok").inc()
+
+    def gang_event(self, gang: Gang, kind: _Kind, reason: str, text: str) -> None:
+        """On its PodGroup, or on its oldest member where there is none."""
+        oldest = min(gang.all_live(), key=lambda member: (member.created, member.name), default=None)
+        about = _pod_group_ref(gang) or (ref(oldest).as_object if oldest is not None else None)
+        if about is not None:
+            scheduler = oldest.scheduler if oldest is not None else "koordpy"
+            self.lane.put(partial(self._record, Note(about, kind, reason, "Scheduling", text, scheduler)))
+
+    def complain(self, gang: Gang, more: Iterable[Complaint] = ()) -> None:
+        """Values of its configuration that cannot be used: one warning each, to whoever wrote them."""
+        used = gang.spec.used_instead()
+        for text in (*gang.spec.warnings, *(describe(complaint, used) for complaint in more)):
+            if self._is_new_complaint(gang, text):
+                self.gang_event(gang, "Warning", "InvalidGangSpec", text)
+        for wishes, member in gang.voices():
+            for complaint in wishes.complaints:
+                text = describe(complaint, used)
+                if self._is_new_complaint(gang, text):
+                    self._event(member, "Warning", "InvalidGangSpec", "Scheduling", text)
+
+    def abandon(self, pod: PodRecord) -> None:
+        """Its gang timed out: the pod is left alone until its owner takes the annotation away."""
+        self.lane.put(partial(self._annotate, ref(pod), {GANG_TIMEOUT: "true"}))
+
+    def _is_new_complaint(self, gang: Gang, text: str) -> bool:
+        if (gang.id, text) in self._complained:
+            return False
+        self._complained[gang.id, text] = None
+        if len(self._complained) > _MOST_COMPLAINTS:
+            del self._complained[next(iter(self._complained))]
+        return True
+
+    async def _annotate(self, pod: PodRef, annotations: dict[str, str], after_s: float = _SAY_AGAIN_FIRST_S) -> None:
+        if not self._cluster.gangs.is_abandoned(pod.uid):
+            return  # said by now, or taken back
+        try:
+            await annotate(self._client, pod, annotations)
+        except (NotFound, NotLeading):
+            return  # gone, or no longer ours to say
+        except ApiError as error:
+            if error.status == 422:
+                return  # another pod of the name
+            self._lost("annotation", f"{pod.namespace}/{pod.name}", error)
+            again = partial(self._annotate, pod, annotations, min(2 * after_s, _SAY_AGAIN_MOST_S))
+            asyncio.get_running_loop().call_later(after_s, self.lane.put, again)
+            return
+        metrics.writes("annotation", "ok").inc()
+
+    def start_over(self) -> None:
+        """Leadership was lost and won again: what was not sent is not certain to have been said."""
+        self.lane.clear()
+        self._cluster.gangs.take_back_abandonments()
+        self._said.clear()
+        self._restraint.clear()
+        for gang in self._cluster.gangs:
+            gang.told = ""
+        self._complained.clear()
+
+    async def _set_condition(self, uid: str, refusal: Refusal, after_s: float = _SAY_AGAIN_FIRST_S) -> None:
+        """Skipped when the pod is placed by now or a newer message follows; repeated when the pod changed meanwhile."""
+        for pause_s in _CONFLICT_PAUSES_S:
+            pod = self._cluster.pods.get(uid)
+            if pod is None or self._said.get(uid) != refusal.message:
+                return
+            if pod.node and not self._cluster.gangs.is_waiting(pod):
+                return
+            try:
+                told = Unscheduled(refusal.reason, refusal.message, pod.version, pod.generation, self._wall())
+                await say_unscheduled(self._client, ref(pod), told)
+            except Conflict:
+                await asyncio.sleep(pause_s)  # the watch is about to tell what changed
+            except (NotFound, NotLeading):
+                return
+            except ApiError as error:
+                self._lost("condition", pod.key, error)
+                break
+            else:
+                metrics.writes("condition", "ok").inc()
+                return
+        self._say_later(uid, refusal, after_s)
+
+    def _say_later(self, uid: str, refusal: Refusal, after_s: float) -> None:
+        """A parked pod may not be tried again for hours, and autoscalers act on its condition: it must get there."""
+        again = partial(self._set_condition, uid, refusal, min(2 * after_s, _SAY_AGAIN_MOST_S))
+        asyncio.get_running_loop().call_later(after_s, self.lane.put, again)
+
+    def _event(self, pod: PodRecord, kind: _Kind, reason: str, action: str, text: str, *, controller: str = "") -> None:
+        note = Note(ref(pod).as_object, kind, reason, action, text, controller=controller or pod.scheduler)
+        self.lane.put(partial(self._record, note))
+
+    async def _record(self, note: Note) -> None:
+        await self._tell(self._events.record, note, self._wall())
+
+    async def _tell(self, record: Callable[[Note, float], Awaitable[None]], note: Note, at: float) -> None:
+        try:
+            await record(note, at)
+        except (NotFound, NotLeading):
+            return  # the namespace is gone, or it is no longer ours to say
+        except ApiError as error:
+            self._lost("event", f"{note.about.namespace}/{note.about.name}", error)
+            return
+        metrics.writes("event", "ok").inc()
+
+    def _lost(self, what: str, about: str, error: ApiError) -> None:
+        metrics.writes(what, "failed").inc()
+        log.warning("report_failed", what=what, about=about, problem=str(error))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def ref(pod: PodRecord) -> PodRef:
+    """The pod, as writes name it."""
+    return PodRef(pod.namespace, pod.name, pod.uid)
+
+
+def _pod_group_ref(gang: Gang) -> ObjectRef | None:
+    pod_group = gang.pod_group
+    if pod_group is None:
+        return None
+    meta = pod_group.metadata
+    return ObjectRef(gang.api_version, "PodGroup", meta.namespace, meta.name, meta.uid)

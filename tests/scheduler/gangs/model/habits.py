@@ -1,0 +1,85 @@
+"""How the pods and PodGroups of a gang are written: by which label or annotation, and what they say."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+
+from tests.builders import Json
+from tests.scheduler.gangs.model.oracle import KOORDINATOR, POLICIES, SIGS, X_LABEL
+from tests.scheduler.gangs.model.temper import Temper
+
+NAMESPACES = {"a": "default", "b": "default", "c": "default", "d": "team", "e": "team"}  # of each gang
+GANGS = tuple(NAMESPACES)
+
+
+def saying(rng: random.Random, temper: Temper) -> dict[str, str]:
+    """Annotations that configure a gang."""
+    said: dict[str, str] = {}
+    if rng.random() < temper.nonstrict:
+        said["mode"] = "NonStrict"
+    elif rng.random() < 0.2:
+        said["mode"] = rng.choice(["Strict", "Lax"])
+    if rng.random() < 0.5:
+        said["match-policy"] = rng.choice(POLICIES)
+    if rng.random() < temper.grouped:
+        listed = rng.sample(GANGS, rng.choice([1, 1, 2]))
+        said[rng.choice(["groups", "gang-groups"])] = json.dumps([f"{NAMESPACES[each]}/{each}" for each in listed])
+    if rng.random() < 0.5:
+        said["waiting-time"] = rng.choice(["10s", "600s", "600s"])
+    return {f"{KOORDINATOR}/{key}": value for key, value in said.items()}
+
+
+@dataclass(frozen=True)
+class Habit:
+    """What the members of one gang have in common, for as long as its owner does not think again."""
+
+    way: str
+    minimum: int
+    most: int  # members
+    says: dict[str, str]
+    annotated: str  # where it is said
+    cpus: list[int]
+    priorities: list[int]
+
+    @classmethod
+    def choose(cls, rng: random.Random, temper: Temper) -> Habit:
+        minimum = rng.choice([1, 2, 2, 3, 3, 4])
+        return cls(
+            way=rng.choice(["sigs", "x", "annotation", "name"]),
+            minimum=minimum,
+            most=minimum + rng.choice([0, 0, 1]),
+            says=saying(rng, temper),
+            annotated=rng.choice(["group", "group", "all", "some"]),
+            cpus=rng.choice([[1], [1], [2], [1, 2]]),
+            priorities=rng.choice([[0], [0], [0], [5], [0, 5], [-5]]),
+        )
+
+    def of_member(self, gang: str, rng: random.Random) -> Json:
+        """Labels and annotations."""
+        labels: dict[str, str] = {}
+        annotations: dict[str, str] = {}
+        match self.way:
+            case "sigs":
+                labels[SIGS] = gang
+            case "x":
+                labels[X_LABEL] = gang
+            case "name":
+                labels[f"{SIGS}/name"] = gang
+            case "annotation":
+                annotations[f"{KOORDINATOR}/name"] = gang
+        if self.way in {"annotation", "name"} or rng.random() < 0.1:
+            annotations[f"{KOORDINATOR}/min-available"] = str(self.minimum)
+        if self.annotated == "all" or (self.annotated == "some" and rng.random() < 0.4):
+            annotations |= self.says
+        return {"labels": labels, "annotations": annotations}
+
+    def pod_group(self, gang: str, rng: random.Random) -> Json:
+        spec: Json = {"minMember": self.minimum}
+        if rng.random() < 0.15:
+            spec["minResources"] = {"cpu": str(rng.choice([1, 3, 6]))}
+        if rng.random() < 0.2:
+            spec["scheduleTimeoutSeconds"] = rng.choice([5, 30])
+        says = dict(self.says) if self.annotated == "group" else {}
+        return {"metadata": {"name": gang, "namespace": NAMESPACES[gang], "annotations": says}, "spec": spec}

@@ -1,0 +1,173 @@
+"""What a scheduler has decided and may decide, by what it was told: the rules of safety, kept beside it.
+
+The ledger sees what goes in (news) and what comes out (releases, binds) and none of what is between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from koordpy.plan.framework.answers import Placement
+from tests.builders import Json
+from tests.scheduler.gangs.model.oracle import (
+    APIS,
+    Gangs,
+    cpu_of,
+    gang_of,
+    is_finished,
+    is_ours,
+    is_pending,
+    is_terminating,
+    node_of,
+    runs,
+    uid_of,
+)
+from tests.scheduler.gangs.model.truth import NODES, PODS, Objects
+
+
+class Ledger:
+    """One term of leadership of one process; a hand-over within it keeps what was seen."""
+
+    def __init__(self) -> None:
+        self.seen: Objects = {}
+        self.released: dict[str, tuple[str, str]] = {}  # UID -> gang, node: may be bound, and is not seen bound yet
+        self._released_with: dict[str, str] = {}  # UID -> gang; a pod may have changed its gang by now
+        self.begun: set[str] = set()  # gangs of which a member was bound
+        self.recovering: set[str] = set()  # found half-bound, or a bind of theirs failed
+
+    def gangs(self) -> Gangs:
+        pod_groups = {(api, key): obj for api in APIS for key, obj in self.seen[api].items()}
+        return Gangs(self.seen[PODS].values(), pod_groups)
+
+    # --- what happens ---
+
+    def term_begins(self) -> None:
+        """Whatever was under way is over; groups that are half-bound are finished first."""
+        self.released.clear()
+        gangs = self.gangs()
+        self.recovering = {
+            gang for gang in gangs.members if self._has_begun(gang, gangs) and not _is_bound(gang, gangs)
+        }
+
+    def first_to_try(self) -> set[str]:
+        """Tickets, of groups or of pods by themselves, that complete what was found half-bound."""
+        gangs, first = self.gangs(), set[str]()
+        for gang in self.recovering:
+            pending = [uid_of(pod) for pod in gangs.members[gang] if is_pending(pod)]
+            if self.is_free(gang, gangs):
+                first.update(pending)
+            elif pending:
+                first.add(",".join(gangs.group_of(gang)))
+        return first
+
+    def heard(self, kind: str, before: Json | None, now: Json | None) -> None:
+        """A piece of news arrived."""
+        if kind == PODS:
+            self._heard_of_pod(before, now)
+        if kind != NODES:
+            spoken_of = self.gangs().members.keys()
+            self.begun &= spoken_of
+            self.recovering &= spoken_of
+
+    def _heard_of_pod(self, before: Json | None, now: Json | None) -> None:
+        if before is not None and (now is None or now["metadata"]["uid"] != before["metadata"]["uid"]):
+            self.released.pop(before["metadata"]["uid"], None)
+        if now is None:
+            return
+        if node_of(now) or is_terminating(now) or is_finished(now):
+            self.released.pop(now["metadata"]["uid"], None)
+        if runs(now) or (is_ours(now) and is_finished(now) and node_of(now)):
+            self._begin(gang_of(now))
+
+    def bind_ended(self, pod: Json | None, uid: str, *, accepted: bool) -> None:
+        """The scheduler knows what became of a bind; `accepted` if it was told so, though the pod may be gone since."""
+        bound = pod is not None and uid_of(pod) == uid and bool(node_of(pod))
+        if accepted or bound:
+            self._begin(self._released_with[uid])
+        if pod is None or uid_of(pod) != uid:
+            self.released.pop(uid, None)
+        elif not bound:
+            self.released.pop(uid, None)
+            self.recovering.add(self._released_with[uid])
+
+    def _begin(self, gang: str) -> None:
+        if gang:
+            self.begun.add(gang)
+            if _is_bound(gang, self.gangs()):
+                self.recovering.discard(gang)
+
+    # --- what is decided ---
+
+    def release(self, placements: Iterable[Placement]) -> list[str]:
+        """These pods are to be bound; what is wrong with that."""
+        pods = {pod["metadata"]["uid"]: pod for pod in self.seen[PODS].values()}
+        chosen = {placement.uid: placement.node for placement in placements}
+        if strangers := chosen.keys() - pods.keys():
+            return [f"{sorted(strangers)} do not exist"]
+        wrong = [f"{uid} may not be bound" for uid in chosen if not is_pending(pods[uid])]
+        self.released |= {uid: (gang_of(pods[uid]), node) for uid, node in chosen.items()}
+        self._released_with |= {uid: gang_of(pods[uid]) for uid in chosen}
+        wrong += self._misplaced(pods, chosen)
+        wrong += self._unsatisfied({gang_of(pods[uid]) for uid in chosen} - {""})
+        return wrong
+
+    def _misplaced(self, pods: dict[str, Json], chosen: dict[str, str]) -> Iterator[str]:
+        for uid, name in chosen.items():
+            node = self.seen[NODES].get(name)
+            wanted = pods[uid]["spec"].get("nodeSelector") or {}
+            if node is None or node["spec"].get("unschedulable"):
+                yield f"{uid} may not go to {name}"
+            elif wanted.items() - node["metadata"]["labels"].items():
+                yield f"{uid} asks for {wanted}, and {name} is not that"
+        for name in set(chosen.values()) & self.seen[NODES].keys():
+            here = {uid for uid, (_, node) in self.released.items() if node == name and uid in pods}
+            here |= {uid for uid, pod in pods.items() if node_of(pod) == name and not is_finished(pod)}
+            used, has = sum(cpu_of(pods[uid]) for uid in here), self.seen[NODES][name]["status"]["allocatable"]["cpu"]
+            if used > int(has):
+                yield f"{name} is overcommitted: {used} of {has} CPUs by {sorted(here)}"
+
+    def _unsatisfied(self, started: set[str]) -> Iterator[str]:
+        """A gang whose members are released without all that must start with it."""
+        gangs = self.gangs()
+        for gang in started:
+            if self.is_free(gang, gangs):
+                continue
+            group = gangs.group_of(gang)
+            for each in group:
+                if self.is_free(each, gangs) or (gangs.group_of(each) != group and self.runs(each, gangs)):
+                    continue
+                minimum, there = gangs.config(each).minimum, self.counted(each, gangs)
+                if not gangs.is_initialised(each) or minimum is None or there < minimum:
+                    yield f"gang {gang} starts, and {each} has {there} of {minimum} members"
+
+    def runs(self, gang: str, gangs: Gangs) -> bool:
+        """One that is listed and does not list back starts on its own; the other follows."""
+        if gangs.config(gang).policy == "waiting-and-running":
+            return _is_bound(gang, gangs)
+        return self._has_begun(gang, gangs) or gangs.config(gang).minimum == 0
+
+    def _has_begun(self, gang: str, gangs: Gangs) -> bool:
+        group = gangs.group_of(gang)
+        own = (each for each in group if each in gangs.members and gangs.group_of(each) == group)
+        return any(each in self.begun for each in own)
+
+    def is_free(self, gang: str, gangs: Gangs) -> bool:
+        """It was complete once, and its members are ordinary pods since."""
+        return gangs.config(gang).policy == "once-satisfied" and self._has_begun(gang, gangs)
+
+    def counted(self, gang: str, gangs: Gangs) -> int:
+        members = gangs.members.get(gang, [])
+        waiting = sum(pod["metadata"]["uid"] in self.released for pod in members)
+        if gangs.config(gang).policy == "only-waiting" and gang not in self.recovering:
+            return waiting
+        return waiting + _there(members)
+
+
+def _there(members: list[Json]) -> int:
+    """Those that run, and those that have finished well."""
+    done = (is_ours(pod) and pod.get("status", {}).get("phase") == "Succeeded" for pod in members)
+    return sum(map(runs, members)) + sum(done)
+
+
+def _is_bound(gang: str, gangs: Gangs) -> bool:
+    return _there(gangs.members.get(gang, [])) >= (gangs.config(gang).minimum or 0)

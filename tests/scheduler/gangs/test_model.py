@@ -1,0 +1,41 @@
+"""Random worlds with gangs: whatever happens, no gang starts in part, and at rest nobody is pending who could run.
+
+`make fuzz-gangs` plays more worlds, `GANG_SEEDS=1000:2000` others. A world is a function of its seed: to look at a
+failure, play it again.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.scheduler.gangs.model.checks import AT_ANY_STEP, AT_REST, IN_THE_END, wrong_with
+from tests.scheduler.gangs.model.world import World
+
+STEPS = 80
+# How often a world comes to rest: lost wake-ups show when each change has to wake by itself, races when many changes
+# are under way.
+RESTS = (0.9, 0.1)
+
+
+def seeds() -> range:
+    first, _, last = os.environ.get("GANG_SEEDS", "80").rpartition(":")
+    return range(int(first or 0), int(last))
+
+
+@pytest.mark.parametrize("seed", seeds())
+def test_whatever_happens_gangs_start_whole_and_nobody_is_left_behind(seed: int):
+    world = World(seed)
+    try:
+        for step in range(STEPS):
+            world.disturb()
+            world.progress()
+            checks = AT_ANY_STEP
+            if step == STEPS - 1 or world.rng.random() < RESTS[seed % 2]:
+                world.come_to_rest()
+                checks = IN_THE_END if step == STEPS - 1 else AT_REST
+            wrong = wrong_with(world, checks)
+            assert not wrong, f"seed {seed}, step {step}: " + "; ".join(wrong)
+    finally:
+        world.close()

@@ -1,0 +1,98 @@
+"""A preemption under way: what becomes of it while its victims leave."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from koordpy.api.pod import Pod
+from koordpy.plan.framework.answers import Placement
+from koordpy.plan.preemption.cost import Cost
+from koordpy.plan.preemption.search import Preemption
+from koordpy.scheduler.execute.evict import Evictor
+from koordpy.scheduler.report.reporter import Reporter, ref
+from koordpy.state.cluster import Cluster
+from tests.builders import node, pod, pod_json, typed, with_identity
+from tests.scheduler.wakeups.rig import client_of
+
+
+class Clearing:
+    """A job `high` for which `low-1` and `low-2` are evicted; nothing is sent."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.cluster.upsert_node(node("n1", cpu=2))
+        low = [self.cluster.upsert_pod(pod(name, node="n1", cpu=1))[0] for name in ("low-1", "low-2")]
+        self.uids = {record.name: record.uid for record in low}
+        self.high, _ = self.cluster.upsert_pod(pod("high", cpu=2, priority=100))
+        self.cleared: list[str] = []
+        nobody = cast("Any", None)
+        self.evictor = Evictor(
+            nobody,
+            self.cluster,
+            Reporter(nobody, self.cluster, "test"),
+            on_freed=lambda _: None,
+            on_withdrawn=lambda key, at_once: None,
+            on_cleared=self.cleared.append,
+        )
+        found = Preemption(tuple(low), (Placement(self.high.uid, "n1"),), Cost())
+        self.evictor.start(self.high.uid, "default/high", self.high, found)
+
+    def gone(self, name: str) -> None:
+        self.cluster.remove_pod(self.uids[name])
+        self.evictor.pod_gone(self.uids[name])
+
+
+@pytest.mark.parametrize("order", [("low-1", "low-2"), ("low-2", "low-1")])
+async def test_the_job_is_told_when_the_last_of_its_victims_is_gone(order: tuple[str, str]) -> None:
+    clearing = Clearing()
+    clearing.gone(order[0])
+    assert clearing.cleared == []
+    clearing.gone(order[1])
+    assert clearing.cleared == [clearing.high.uid]
+
+
+async def test_a_job_that_has_started_is_not_told_any_more() -> None:
+    clearing = Clearing()
+    clearing.gone("low-1")
+    clearing.evictor.ended(clearing.high.uid, "started")
+    clearing.gone("low-2")
+    assert clearing.cleared == []
+
+
+@pytest.mark.parametrize(("promised", "written"), [("n1", []), ("", ["PATCH"])])
+async def test_a_member_on_its_way_is_promised_nothing_more_but_told_what_was_taken_back(promised, written) -> None:
+    clearing, calls = Clearing(), []
+    clearing.evictor._client = client_of(lambda method, _: calls.append(method) or (200, b"{}"))
+    clearing.cluster.nominate(clearing.high.uid, promised)
+    clearing.cluster.assume(clearing.high.uid, "n1")
+    await clearing.evictor._write_nomination(ref(clearing.high), promised, 1.0)
+    assert calls == written
+
+
+@pytest.mark.parametrize("promised", [True, False])
+@pytest.mark.parametrize("becomes", ["gone", "terminating"])
+async def test_nobody_is_evicted_for_a_job_that_went_while_its_victims_were_told(becomes: str, promised: bool) -> None:
+    clearing, calls = Clearing(), []
+    if not promised:  # a job of higher priority has displaced it meanwhile
+        clearing.cluster.nominate(clearing.high.uid, "")
+
+    def answer(method: str, _: str) -> tuple[int, bytes]:
+        calls.append(method)
+        if len(calls) == 2:
+            if becomes == "gone":
+                clearing.cluster.remove_pod(clearing.high.uid)
+            else:
+                leaving = pod_json("high", cpu=2, priority=100, terminating=True)
+                leaving["metadata"]["uid"] = clearing.high.uid
+                clearing.cluster.upsert_pod(typed(with_identity(leaving), Pod))
+        return 200, b"{}"
+
+    clearing.evictor._client = client_of(answer)
+    sending = asyncio.create_task(clearing.evictor.lane.run())
+    await clearing.evictor.lane.drained()
+    sending.cancel()
+    assert len(calls) >= 2  # they were told
+    assert "DELETE" not in calls

@@ -1,0 +1,292 @@
+"""The queue: who is next, who sleeps, who is woken by what."""
+
+from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.scheduler.queue.ticket import Alike, State
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import Change
+from tests.builders import pod
+
+FREED = Change.ROOM_FREED
+
+
+class Bench:
+    """A queue with hand-turned clocks and shapes to choose from."""
+
+    def __init__(self):
+        self.now = 1000.0
+        self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now)
+        cluster = Cluster()
+        self.small, self.large = (cluster.upsert_pod(pod(cpu=cpu))[0].shape for cpu in (1, 2))
+
+    def add(self, key, *, priority=0, created=0.0, shape=None):
+        self.queue.add(key, Alike(((shape or self.small, 1),), ""), name=key, priority=priority, created=created)
+
+    def park(self, key, cures=FREED):
+        ticket = self.queue.pop()
+        assert ticket is not None
+        assert ticket.key == key
+        self.queue.park(ticket, cures)
+        return ticket
+
+    def room_for(self, *shapes, change=FREED):
+        self.queue.wake(change, lambda wants, _: wants[0][0] in shapes)
+
+    def order(self):
+        keys = []
+        while (ticket := self.queue.pop()) is not None:
+            keys.append(ticket.key)
+        return keys
+
+
+def test_higher_priority_first_then_older_then_by_name():
+    bench = Bench()
+    bench.add("young", created=2)
+    bench.add("b", created=1)
+    bench.add("a", created=1)
+    bench.add("urgent", priority=10, created=9)
+    assert bench.order() == ["urgent", "a", "b", "young"]
+
+
+def test_a_job_that_failed_goes_behind_those_that_have_waited_less_but_never_failed():
+    bench = Bench()
+    bench.add("big", created=1)
+    bench.park("big")
+    bench.add("later", created=999)
+    bench.room_for(bench.small)
+    assert bench.order() == ["later", "big"]
+
+
+def test_a_parked_job_sleeps_until_its_cure_happens():
+    bench = Bench()
+    bench.add("a")
+    bench.park("a", cures=FREED)
+    bench.now += 10_000
+    bench.room_for(bench.small, change=Change.NODE_GREW)
+    assert bench.order() == []
+    bench.room_for(bench.small)
+    assert bench.order() == ["a"]
+
+
+def test_a_cure_without_room_for_the_shape_wakes_nobody():
+    bench = Bench()
+    bench.add("a", shape=bench.large)
+    bench.park("a")
+    bench.room_for(bench.small)
+    assert bench.order() == []
+
+
+def test_one_scout_is_woken_per_shape_and_its_success_wakes_the_next():
+    bench = Bench()
+    for key in ("a", "b", "c"):
+        bench.add(key)
+    for key in ("a", "b", "c"):
+        bench.park(key)
+    bench.room_for(bench.small)
+    scout = bench.queue.pop()
+    assert bench.queue.pop() is None
+    bench.queue.done(scout)
+    assert bench.queue.pop().key == "b"
+
+
+def test_a_refused_scout_leaves_the_others_asleep():
+    bench = Bench()
+    bench.add("a")
+    bench.add("b")
+    bench.park("a")
+    bench.park("b")
+    bench.room_for(bench.small)
+    bench.park("a")
+    assert bench.order() == []
+
+
+def test_a_scout_that_is_deleted_passes_the_news_on():
+    bench = Bench()
+    bench.add("a")
+    bench.add("b")
+    bench.park("a")
+    bench.park("b")
+    bench.room_for(bench.small)
+    bench.queue.remove("a")
+    assert bench.order() == ["b"]
+
+
+def test_the_newest_refusal_of_a_shape_says_what_cures_all_of_it():
+    """`a` first waited for a node, like `b`; when it is refused again for want of room, so would `b` be."""
+    bench = Bench()
+    bench.add("a")
+    bench.add("b")
+    bench.park("a", cures=Change.NODE_ADDED)
+    bench.park("b", cures=Change.NODE_ADDED)
+    bench.room_for(bench.small, change=Change.NODE_ADDED)
+    bench.park("a", cures=Change.NODE_ADDED | FREED)
+    bench.room_for(bench.small, change=FREED)
+    assert bench.order() == ["b"]
+
+
+def test_a_cure_cuts_a_back_off_short_but_only_once():
+    bench = Bench()
+    bench.add("a")
+    bench.park("a")
+    bench.room_for(bench.small)
+    bench.park("a")
+    bench.room_for(bench.small)
+    assert bench.order() == []
+    assert bench.queue.seconds_to_next() == 1.0
+    bench.now += 1.0
+    assert bench.order() == ["a"]
+
+
+def test_later_news_is_tried_a_second_after_the_last_refusal_however_long_the_back_off():
+    bench = Bench()
+    bench.add("a")
+    for _ in range(4):
+        bench.park("a")
+        bench.now += 8.0
+        bench.room_for(bench.small)
+    bench.park("a")  # backs off for ten seconds
+    bench.room_for(bench.small)
+    bench.park("a")  # the early wake-up was a false hope
+    bench.now += 0.25
+    bench.room_for(bench.small)
+    assert bench.queue.seconds_to_next() == 0.75
+
+
+def test_trying_after_the_success_of_another_does_not_use_up_the_early_wake():
+    """`b` is tried because `a` was placed and finds no room; the next room that is freed is still news to it."""
+    bench = Bench()
+    bench.add("a")
+    bench.add("b")
+    bench.park("a")
+    bench.park("b")
+    bench.room_for(bench.small)
+    bench.queue.done(bench.queue.pop())
+    bench.park("b")
+    bench.room_for(bench.small)
+    assert bench.order() == ["b"]
+
+
+def test_errors_back_off_from_one_to_ten_seconds():
+    bench = Bench()
+    bench.add("a")
+    delays = []
+    for _ in range(6):
+        bench.queue.retry(bench.queue.pop())
+        delays.append(bench.queue.seconds_to_next())
+        bench.now += delays[-1]
+    assert delays == [1, 2, 4, 8, 10, 10]
+
+
+def test_adding_the_same_job_again_does_not_wake_it():
+    bench = Bench()
+    bench.add("a")
+    bench.park("a")
+    bench.add("a")
+    assert bench.order() == []
+
+
+def test_a_job_that_asks_for_something_else_is_tried_at_once():
+    bench = Bench()
+    bench.add("a", shape=bench.large)
+    bench.park("a")
+    bench.add("a", shape=bench.small)
+    assert bench.order() == ["a"]
+
+
+def test_a_job_removed_while_it_is_planned_does_not_come_back():
+    bench = Bench()
+    bench.add("a")
+    ticket = bench.queue.pop()
+    bench.queue.remove("a")
+    bench.queue.park(ticket, FREED)
+    bench.room_for(bench.small)
+    assert bench.order() == []
+
+
+def test_a_bind_that_failed_returns_the_job():
+    bench = Bench()
+    bench.add("a")
+    ticket = bench.queue.pop()
+    bench.queue.done(ticket)
+    bench.queue.retry(ticket)
+    bench.now += 1.0
+    assert bench.order() == ["a"]
+
+
+def test_counts_tell_where_the_jobs_are():
+    bench = Bench()
+    for key in ("a", "b", "c"):
+        bench.add(key)
+    bench.park("a")
+    bench.queue.retry(bench.queue.pop())
+    counts = bench.queue.counts()
+    assert (counts[State.ACTIVE], counts[State.BACKOFF], counts[State.PARKED]) == (1, 1, 1)
+
+
+def test_a_job_is_tried_at_once_when_what_it_waited_for_has_happened_whatever_its_back_off():
+    bench = Bench()
+    bench.add("a")
+    bench.park("a")
+    bench.room_for(bench.small)
+    bench.park("a")  # woken in vain: from now on news have to wait
+    bench.room_for(bench.small)
+    assert bench.queue.pop() is None
+    bench.queue.try_now("a")
+    assert bench.order() == ["a"]
+
+
+def test_trying_now_wakes_a_parked_job_and_nobody_who_is_not_there():
+    bench = Bench()
+    bench.add("a")
+    bench.park("a")
+    bench.queue.try_now("gone")
+    assert bench.queue.pop() is None
+    bench.queue.try_now("a")
+    assert bench.order() == ["a"]
+
+
+def test_those_right_behind_a_ticket_are_popped_with_it_as_long_as_they_are_like_it():
+    bench = Bench()
+    for number, shape in enumerate((bench.small, bench.small, bench.small, bench.large, bench.small)):
+        bench.add(f"p{number}", created=number, shape=shape)
+    first = bench.queue.pop()
+    assert [ticket.key for ticket in bench.queue.pop_alike(first, 10)] == ["p1", "p2"]
+    assert bench.order() == ["p3", "p4"]
+
+
+def test_those_behind_of_another_priority_are_not_popped_with_it():
+    bench = Bench()
+    bench.add("high", priority=1)
+    bench.add("low")
+    assert bench.queue.pop_alike(bench.queue.pop(), 10) == []
+    assert bench.order() == ["low"]
+
+
+def test_no_more_are_popped_than_asked_for_and_nobody_who_is_gone():
+    bench = Bench()
+    for number in range(5):
+        bench.add(f"p{number}", created=number)
+    first = bench.queue.pop()
+    bench.queue.remove("p1")
+    assert [ticket.key for ticket in bench.queue.pop_alike(first, 2)] == ["p2", "p3"]
+
+
+def test_whoever_is_put_back_has_its_place_again():
+    bench = Bench()
+    for number in range(3):
+        bench.add(f"p{number}", created=number)
+    for ticket in reversed(bench.queue.pop_alike(bench.queue.pop(), 10)):
+        bench.queue.put_back(ticket)
+    assert bench.order() == ["p1", "p2"]
+
+
+def test_a_popped_ticket_is_overtaken_by_whoever_would_have_been_popped_before_it():
+    bench = Bench()
+    bench.add("first", created=1)
+    bench.add("second", created=2)
+    _, second = bench.queue.pop(), bench.queue.pop()
+    bench.add("later", created=3)
+    assert not bench.queue.is_overtaken(second)
+    bench.add("urgent", priority=1, created=9)
+    assert bench.queue.is_overtaken(second)
+    bench.queue.remove("urgent")
+    assert not bench.queue.is_overtaken(second)
