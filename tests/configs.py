@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from koordpy.config import Settings
-from koordpy.configfile import read_settings
+from koordpy.app.configfile import read_settings
+from koordpy.app.settings import Settings
 from tests.plan.constraints import ZONE
 
 Json = dict[str, Any]

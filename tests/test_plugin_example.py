@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from koordpy.configfile import BadConfig, read_settings
+from koordpy.app.configfile import BadConfig, read_settings
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile

@@ -12,6 +12,6 @@ def crds() -> None:
     \b
     Install them:      koordpy crds | kubectl apply -f -
     """  # noqa: D301 - click wants the backspace character itself
-    from koordpy.crds import manifests  # noqa: PLC0415
+    from koordpy.app.crds import manifests  # noqa: PLC0415
 
     click.echo("---\n".join(manifests()), nl=False)

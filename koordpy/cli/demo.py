@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:  # heavy, and --help must answer at once
-    from koordpy.demo.view import View
+    from koordpy.sim.demo.view import View
 
 
 @click.command()
@@ -20,7 +20,7 @@ def demo() -> None:
     happens and why. On a terminal it stays up until Ctrl-C, to go on with kubectl; in a pipe, or with DEMO=short in the
     environment, it ends by itself after about 15 seconds.
     """
-    from koordpy import logs  # noqa: PLC0415
+    from koordpy.app import logs  # noqa: PLC0415
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415
 
     logs.configure("error", "console")  # a line from the view's own watches would tear the picture
@@ -30,7 +30,7 @@ def demo() -> None:
 
 
 async def _run(view: View, *, stays: bool) -> None:
-    from koordpy.demo.story import run  # noqa: PLC0415
+    from koordpy.sim.demo.story import run  # noqa: PLC0415
 
     try:
         await run(view, stays=stays)
@@ -40,11 +40,11 @@ async def _run(view: View, *, stays: bool) -> None:
 
 def _view(*, terminal: bool) -> View:
     if not terminal or os.environ.get("TERM", "dumb") == "dumb":
-        from koordpy.demo.lines import Lines  # noqa: PLC0415
+        from koordpy.sim.demo.lines import Lines  # noqa: PLC0415
 
         return Lines(sys.stdout)
     from rich.console import Console  # noqa: PLC0415
 
-    from koordpy.demo.screen import Screen  # noqa: PLC0415
+    from koordpy.sim.demo.screen import Screen  # noqa: PLC0415
 
     return Screen(Console(highlight=False))

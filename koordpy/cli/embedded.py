@@ -12,7 +12,7 @@ import click
 from koordpy.cli.quantities import positive
 
 if TYPE_CHECKING:  # heavy, and --help must answer at once
-    from koordpy.embedded.server import EmbeddedServer
+    from koordpy.sim.embedded.server import EmbeddedServer
 
 
 def _quantity(_: click.Context, option: click.Parameter, text: str) -> str:
@@ -40,8 +40,8 @@ def embedded(*, nodes: int, port: int, cpu: str, memory: str, gpu: int, kubeconf
     beside it. Everything is gone when it ends, with Ctrl-C.
     """
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415
-    from koordpy.embedded.nodes import simulated_node  # noqa: PLC0415
-    from koordpy.embedded.server import EmbeddedServer  # noqa: PLC0415
+    from koordpy.sim.embedded.nodes import simulated_node  # noqa: PLC0415
+    from koordpy.sim.embedded.server import EmbeddedServer  # noqa: PLC0415
 
     gpus = {"nvidia.com/gpu": str(gpu)} if gpu else None
     width = max(2, len(str(nodes)))
@@ -55,7 +55,7 @@ def embedded(*, nodes: int, port: int, cpu: str, memory: str, gpu: int, kubeconf
 async def _serve(server: EmbeddedServer, nodes: int, port: int, kubeconfig: Path | None) -> None:
     import asyncio  # noqa: PLC0415
 
-    from koordpy.serve.errors import CannotServe  # noqa: PLC0415
+    from koordpy.server.errors import CannotServe  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="koordpy-") as directory:
         path = (kubeconfig or Path(directory) / "kubeconfig").absolute()

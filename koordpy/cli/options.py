@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:  # heavy, and --help must answer at once
-    from koordpy.config import Settings
+    from koordpy.app.settings import Settings
 
 Flags = dict[str, str | int | bool | None]
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -62,7 +62,7 @@ def process_options(*, port: int) -> Callable[[Command], Command]:
 
 def begin(flags: Flags) -> Settings:
     """Set up logging and return the settings; a mistake in them ends the process with one line."""
-    from koordpy import logs  # noqa: PLC0415
+    from koordpy.app import logs  # noqa: PLC0415
 
     form = flags["log_format"]
     logs.configure(str(flags["log_level"]), "json" if form == "json" else "console" if form == "console" else "auto")
@@ -72,8 +72,8 @@ def begin(flags: Flags) -> Settings:
 def _settings(flags: Flags) -> Settings:
     import structlog  # noqa: PLC0415
 
-    from koordpy.config import Settings  # noqa: PLC0415
-    from koordpy.configfile import BadConfig, read_settings  # noqa: PLC0415
+    from koordpy.app.configfile import BadConfig, read_settings  # noqa: PLC0415
+    from koordpy.app.settings import Settings  # noqa: PLC0415
 
     settings = Settings()
     if flags["config"]:

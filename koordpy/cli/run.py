@@ -12,7 +12,7 @@ import click
 from koordpy.cli.options import begin, process_options
 
 if TYPE_CHECKING:  # heavy, and --help must answer at once
-    from koordpy.config import Settings
+    from koordpy.app.settings import Settings
 
 
 @click.command()
@@ -28,8 +28,8 @@ def run(*, with_controllers: bool, **flags: str | int | bool | None) -> None:
     Runs until SIGTERM or Ctrl-C, then releases its lease and exits with 0.
     """
     _set_up_the_interpreter()
+    from koordpy.app.process import run as run_process  # noqa: PLC0415
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415
-    from koordpy.process import run as run_process  # noqa: PLC0415
 
     settings = begin(flags)
     sys.exit(run_until_signal(_both(settings) if with_controllers else run_process(settings)))
@@ -47,8 +47,8 @@ async def _both(settings: Settings) -> None:
     """Each with its own connections and its own lease: what is slow to write must not stand before a bind."""
     import asyncio  # noqa: PLC0415
 
-    from koordpy.controllers.process import run as run_controllers  # noqa: PLC0415
-    from koordpy.process import run as run_process  # noqa: PLC0415
+    from koordpy.app.controllers import run as run_controllers  # noqa: PLC0415
+    from koordpy.app.process import run as run_process  # noqa: PLC0415
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(run_process(settings))

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
+from koordpy.app.process import CannotStart
 from koordpy.kube.auth.credentials import BadCredentials
-from koordpy.process import CannotStart
-from koordpy.serve.errors import CannotServe
+from koordpy.server.errors import CannotServe
 
 _USERS_MISTAKES = (BadCredentials, CannotStart, CannotServe)
 

@@ -14,6 +14,7 @@ from koordpy.api.meta import ObjectMeta
 from koordpy.api.node import Node
 from koordpy.api.pod import Container, Pod, PodSpec, Resources
 from koordpy.api.topology import GROUP, KIND, NAME, VERSION, ClusterNetworkTopology, Layer, chain
+from koordpy.app.process import CannotStart
 from koordpy.controllers.outline import Branch, outline
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
@@ -23,7 +24,6 @@ from koordpy.kube.watch.listing import listed
 from koordpy.kube.watch.reflector import Resource
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement import batch
-from koordpy.process import CannotStart
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.resources import NOWHERE

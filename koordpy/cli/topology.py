@@ -44,7 +44,7 @@ def topology(*, request: dict[str, str], depth: str | None, kubeconfig: str | No
     FREE is how many more such pods fit, USED how many fewer that is than on empty nodes. The pods tolerate no taints.
     Nodes and pods are read once, and nothing is written.
     """
-    from koordpy import logs  # noqa: PLC0415
+    from koordpy.app import logs  # noqa: PLC0415
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415
 
     logs.configure("error", "console")

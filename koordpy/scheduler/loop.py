@@ -16,7 +16,6 @@ import structlog
 
 from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
-from koordpy.config import GangSettings
 from koordpy.kube.client import Client
 from koordpy.plan.framework.answers import Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
@@ -35,6 +34,7 @@ from koordpy.scheduler.preempt import PostFilter
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.report.reporter import Reporter
+from koordpy.scheduler.settings import GangSettings
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import Change
 from koordpy.state.gangs.gang import Gang

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 import structlog
 
 from koordpy import metrics
-from koordpy.config import GangSettings
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.waiting import Waiter, could_complete, first_in_line, stands_in_its_own_way, still_fits
@@ -22,6 +21,7 @@ from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.report.reporter import Reporter
+from koordpy.scheduler.settings import GangSettings
 from koordpy.scheduler.waitingroom import Stay, WaitingRoom
 from koordpy.state.events import Change
 from koordpy.state.gangs.gang import Gang

@@ -5,7 +5,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
-from koordpy.embedded.server import EmbeddedServer
+from koordpy.sim.embedded.server import EmbeddedServer
 from tests.controlplane.client import Client
 from tests.controlplane.fixtures import corner
 from tests.controlplane.server import ControlPlane

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from koordpy.api.podgroup import GROUPS, SIGS_GROUP, X_GROUP
-from koordpy.crds import definitions
+from koordpy.app.crds import definitions
 from tests.controlplane.client import Client, Json
 
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from koordpy.api.topology import GROUP
-from koordpy.crds import definitions
+from koordpy.app.crds import definitions
 from tests.controllers.topologies import BROKEN, GOOD, layer, topology
 from tests.controlplane.client import Client, Json
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from koordpy.crds import definitions
-from koordpy.embedded.server import EmbeddedServer
+from koordpy.app.crds import definitions
+from koordpy.sim.embedded.server import EmbeddedServer
 from tests.builders import node_json, pod_json
 from tests.cli.commands import ended_by, koordpy, started
 from tests.controlplane.process import free_ports

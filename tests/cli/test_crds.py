@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from koordpy.crds import definitions
-from koordpy.embedded.server import EmbeddedServer
+from koordpy.app.crds import definitions
+from koordpy.sim.embedded.server import EmbeddedServer
 from tests.cli.commands import koordpy
 
 ROOT = Path(__file__).parent.parent.parent
@@ -91,7 +91,7 @@ def test_a_wheel_carries_them(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(tmp_path / "installed")
-    look = "from koordpy import crds; print(crds.__file__); print(len(crds.definitions()))"
+    look = "from koordpy.app import crds; print(crds.__file__); print(len(crds.definitions()))"
     answer = subprocess.run(
         [sys.executable, "-c", look], cwd=tmp_path / "installed", check=True, capture_output=True, text=True, timeout=60
     )

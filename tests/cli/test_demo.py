@@ -11,10 +11,10 @@ from rich.console import Console
 
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import PodGroup
-from koordpy.demo.gangs import gang_story
-from koordpy.demo.screen import Screen
-from koordpy.demo.seen import NodeSink, PodGroupSink, PodSink, Seen
-from koordpy.demo.words import names
+from koordpy.sim.demo.gangs import gang_story
+from koordpy.sim.demo.screen import Screen
+from koordpy.sim.demo.seen import NodeSink, PodGroupSink, PodSink, Seen
+from koordpy.sim.demo.words import names
 from tests.builders import node, pod_json, typed
 from tests.cli.commands import child_of, ended_by, exists, koordpy, started
 

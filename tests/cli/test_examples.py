@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from koordpy.api.podgroup import SIGS_GROUP, X_GROUP
-from koordpy.config import Settings
-from koordpy.configfile import read_settings
-from koordpy.crds import definitions
+from koordpy.app.configfile import read_settings
+from koordpy.app.crds import definitions
+from koordpy.app.settings import Settings
 from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import started
 from tests.controllers.world import definition as podgroup_definition

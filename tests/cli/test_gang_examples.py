@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from koordpy.crds import definitions
-from koordpy.embedded.kubelet import RUN_SECONDS
-from koordpy.embedded.nodes import simulated_node
-from koordpy.embedded.server import EmbeddedServer
+from koordpy.app.crds import definitions
+from koordpy.sim.embedded.kubelet import RUN_SECONDS
+from koordpy.sim.embedded.nodes import simulated_node
+from koordpy.sim.embedded.server import EmbeddedServer
 from tests.builders import pod_json
 from tests.cli.commands import started
 from tests.controlplane.client import Client, Json

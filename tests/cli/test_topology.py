@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from koordpy.crds import definitions
-from koordpy.embedded.server import EmbeddedServer
+from koordpy.app.crds import definitions
+from koordpy.sim.embedded.server import EmbeddedServer
 from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import koordpy
 from tests.controllers.topologies import BROKEN, GOOD, TOPOLOGIES, node, topology

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import yaml
 
-from koordpy.crds import definitions
-from koordpy.embedded.nodes import simulated_node
-from koordpy.embedded.server import EmbeddedServer
+from koordpy.app.crds import definitions
+from koordpy.sim.embedded.nodes import simulated_node
+from koordpy.sim.embedded.server import EmbeddedServer
 from tests.cli.commands import started
 from tests.controlplane.client import Client, Json
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from koordpy.api.podgroup import GROUPS, SIGS_GROUP, X_GROUP
-from koordpy.config import Settings
-from koordpy.controllers.process import _elected
-from koordpy.embedded.faults import Fault, Rule
-from koordpy.embedded.transport import DirectTransport
+from koordpy.app.controllers import _elected
+from koordpy.app.settings import Settings
 from koordpy.kube.client import Client, NotLeading
+from koordpy.sim.embedded.faults import Fault, Rule
+from koordpy.sim.embedded.transport import DirectTransport
 from tests.builders import pod_json
 from tests.controllers.world import ALONE, DEFINITIONS, MEMBER, PODS, World, definition, path_of
 

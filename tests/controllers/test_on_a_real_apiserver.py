@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from koordpy.api.podgroup import SIGS_GROUP, X_GROUP, PodGroup, PodGroupStatus
+from koordpy.app.controllers import run
 from koordpy.controllers.podgroupapi import PodGroupApi
-from koordpy.controllers.process import run
 from koordpy.controllers.roster import Roster
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client as KubeClient

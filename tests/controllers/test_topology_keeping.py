@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from koordpy.api.topology import GROUP
-from koordpy.embedded.faults import Fault, Rule
+from koordpy.sim.embedded.faults import Fault, Rule
 from tests.builders import Json
 from tests.controllers.topologies import (
     BLOCK,

@@ -11,14 +11,14 @@ from typing import Any, Self
 import msgspec
 
 from koordpy.api.podgroup import SIGS_GROUP
-from koordpy.config import Settings
-from koordpy.controllers.process import Controllers
-from koordpy.crds import definitions
-from koordpy.embedded.request import Request
-from koordpy.embedded.server import EmbeddedCluster
-from koordpy.embedded.transport import DirectTransport
+from koordpy.app.controllers import Controllers
+from koordpy.app.crds import definitions
+from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
 from koordpy.kube.http.transport import Response
+from koordpy.sim.embedded.request import Request
+from koordpy.sim.embedded.server import EmbeddedCluster
+from koordpy.sim.embedded.transport import DirectTransport
 from tests.builders import Json, pod_json
 
 PODS = "/api/v1/namespaces/default/pods"

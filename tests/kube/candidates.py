@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from koordpy.embedded.transport import DirectTransport
 from koordpy.kube.client import Client
 from koordpy.kube.errors import Unavailable
 from koordpy.kube.http.transport import Response
 from koordpy.kube.leader import LeaderLease, LeaseName, Timing
+from koordpy.sim.embedded.transport import DirectTransport
 from tests.builders import Json
 from tests.kube.world import World, now
 

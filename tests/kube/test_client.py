@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from koordpy.embedded.faults import Fault, Rule
 from koordpy.kube.client import NotLeading
 from koordpy.kube.errors import (
     AlreadyExists,
@@ -21,6 +20,7 @@ from koordpy.kube.errors import (
     Unavailable,
     error_of,
 )
+from koordpy.sim.embedded.faults import Fault, Rule
 from tests.builders import pod_json
 from tests.kube.world import PODS, World, now, until
 

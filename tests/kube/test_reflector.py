@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from koordpy.embedded.faults import Fault, Rule
 from koordpy.kube.watch import reflector as module
+from koordpy.sim.embedded.faults import Fault, Rule
 from tests.kube.world import Sink, World, now, reflecting, until
 
 pytestmark = pytest.mark.looptime

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from koordpy.embedded.faults import Fault, Rule
 from koordpy.kube.client import Client
 from koordpy.kube.watch import reflector as module
+from koordpy.sim.embedded.faults import Fault, Rule
 from tests.kube.world import HANG, Scripted, Sink, World, line, plain_pod, reflecting, until
 
 pytestmark = pytest.mark.looptime

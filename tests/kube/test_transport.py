@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from koordpy.embedded.faults import Fault, Rule
-from koordpy.embedded.server import EmbeddedServer
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import Unavailable
 from koordpy.kube.http.transport import HttpTransport
+from koordpy.sim.embedded.faults import Fault, Rule
+from koordpy.sim.embedded.server import EmbeddedServer
 from tests.builders import pod_json
 from tests.kube.world import PODS
 

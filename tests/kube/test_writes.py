@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from koordpy.embedded.faults import Fault, Rule
 from koordpy.kube.client import NotLeading
 from koordpy.kube.errors import Conflict
 from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.lane import Lane
 from koordpy.kube.writes import BindOutcome, PodRef, Unscheduled, bind, say_unscheduled
+from koordpy.sim.embedded.faults import Fault, Rule
 from tests.builders import Json, pod_json
 from tests.kube.world import PODS, World
 

@@ -12,13 +12,13 @@ import msgspec
 
 from koordpy.api.decode import Decoder
 from koordpy.api.pod import Pod
-from koordpy.embedded.request import Request
-from koordpy.embedded.server import EmbeddedCluster
-from koordpy.embedded.transport import DirectTransport
 from koordpy.kube.client import Client
 from koordpy.kube.errors import Unavailable, error_of
 from koordpy.kube.http.transport import Response
 from koordpy.kube.watch.reflector import Reflector, Resource
+from koordpy.sim.embedded.request import Request
+from koordpy.sim.embedded.server import EmbeddedCluster
+from koordpy.sim.embedded.transport import DirectTransport
 from tests.builders import Json, pod_json
 
 PODS = "/api/v1/namespaces/default/pods"

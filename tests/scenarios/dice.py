@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest import mock
 
-from koordpy.embedded import backend
 from koordpy.kube import backoff
 from koordpy.kube import leader as lease
 from koordpy.kube.watch import reflector
+from koordpy.sim.embedded import backend
 
 
 @contextmanager

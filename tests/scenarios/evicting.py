@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from koordpy.embedded.faults import Fault, Rule
-from koordpy.embedded.request import Request
+from koordpy.sim.embedded.faults import Fault, Rule
+from koordpy.sim.embedded.request import Request
 from tests.plan.constraints import HOSTNAME
 from tests.scenarios import api
 from tests.scenarios.api import MERGE, STRATEGIC

@@ -11,11 +11,11 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
-from koordpy.embedded.faults import Fault, Rule
-from koordpy.embedded.request import Request
-from koordpy.embedded.request import Response as EmbeddedResponse
 from koordpy.kube.errors import Unavailable
 from koordpy.kube.http.transport import MaySend, Response, Transport, always
+from koordpy.sim.embedded.faults import Fault, Rule
+from koordpy.sim.embedded.request import Request
+from koordpy.sim.embedded.request import Response as EmbeddedResponse
 
 _BINDING = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/binding")
 

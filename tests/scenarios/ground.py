@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from koordpy.config import LeaderElection
+from koordpy.app.settings import LeaderElection
 from tests.scenarios.api import Api
 from tests.scenarios.mirror import PODS, Mirror
 from tests.scenarios.objects import condition, node_of

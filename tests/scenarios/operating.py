@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from koordpy.api.times import micro_instant_of_seconds
-from koordpy.config import LeaderElection
-from koordpy.embedded.faults import Fault, Rule
+from koordpy.app.settings import LeaderElection
 from koordpy.kube.leader import Timing
+from koordpy.sim.embedded.faults import Fault, Rule
 from tests.scenarios.api import MERGE, Refused
 from tests.scenarios.ground import Ground
 

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from koordpy import process
-from koordpy.config import Settings
+from koordpy.app import process
+from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
 from tests.scenarios.faults import FaultyTransport
 

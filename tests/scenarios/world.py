@@ -17,12 +17,13 @@ from unittest import mock
 
 import looptime
 
-from koordpy.config import LeaderElection, Serving, Settings
-from koordpy.embedded.server import EmbeddedCluster
-from koordpy.embedded.transport import DirectTransport
+from koordpy.app.settings import LeaderElection, Settings
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.http.transport import HttpTransport, Transport
-from koordpy.serve import http
+from koordpy.server import http
+from koordpy.server.settings import Serving
+from koordpy.sim.embedded.server import EmbeddedCluster
+from koordpy.sim.embedded.transport import DirectTransport
 from tests.configs import reading
 from tests.controlplane.fixtures import corner
 from tests.controlplane.process import free_ports

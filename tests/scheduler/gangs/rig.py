@@ -11,9 +11,9 @@ from typing import Any
 
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import GROUPS, SIGS_GROUP, PodGroup
-from koordpy.config import GangSettings
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.scheduler.ingest.intake import PodGroupIntake
+from koordpy.scheduler.settings import GangSettings
 from tests.builders import Json, pod_json, typed, with_identity
 from tests.scheduler.wakeups.rig import SCHEDULER, Rig, uid
 

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from koordpy.embedded.faults import Fault, Rule
 from koordpy.kube.client import Client
 from koordpy.kube.errors import Conflict
 from koordpy.scheduler.execute.volumes import VolumeBinder, VolumesNotBound
+from koordpy.sim.embedded.faults import Fault, Rule
 from koordpy.state.storage import VolumeChoice
 from tests.builders import node
 from tests.kube.world import Scripted, now

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.cluster import condition
+from tests.app.scheduler import SchedulerProcess, until
 from tests.builders import Json, node_json
 from tests.controlplane.client import PATCHES
 from tests.controlplane.fixtures import Real
-from tests.process.cluster import condition
-from tests.process.scheduler import SchedulerProcess, until
 from tests.scheduler.volumes.controller import Controller
 from tests.scheduler.volumes.objects import DRIVER, pod_with_json
 

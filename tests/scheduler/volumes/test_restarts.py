@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from koordpy.embedded.faults import Fault, Rule
+from koordpy.sim.embedded.faults import Fault, Rule
 from tests.kube.world import now, running
 from tests.scheduler.volumes.asking import promises
 from tests.scheduler.volumes.objects import DRIVER

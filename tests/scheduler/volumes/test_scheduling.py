@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koordpy.embedded.faults import Fault, Rule
+from koordpy.sim.embedded.faults import Fault, Rule
 from tests.scheduler.volumes.asking import promises
 from tests.scheduler.volumes.objects import DRIVER
 from tests.scheduler.volumes.world import TIME_LIMIT_S, StorageWorld, settled

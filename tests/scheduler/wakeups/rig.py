@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from koordpy.api.pod import Pod
 from koordpy.api.workload import Service
-from koordpy.config import GangSettings
 from koordpy.kube.client import Client
 from koordpy.kube.http.transport import Response
 from koordpy.plan.framework.answers import Plan
@@ -28,6 +27,7 @@ from koordpy.scheduler.loop import Scheduler
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import State, Ticket
 from koordpy.scheduler.report.reporter import Reporter
+from koordpy.scheduler.settings import GangSettings
 from koordpy.state.cluster import Cluster
 from tests.builders import node, pod_json, typed, with_identity
 

@@ -1,0 +1,1 @@
+"""The processes put together: settings and the file that they come from, connections, leases, tasks, logs."""

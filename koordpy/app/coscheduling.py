@@ -1,0 +1,72 @@
+"""`CoschedulingArgs`: how gangs are treated, in the words of Koordinator, of the coscheduling plugin, and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from koordpy.api.errors import MalformedValue
+from koordpy.api.gangs import MatchPolicy
+from koordpy.api.strict import Strict, read_strictly
+from koordpy.api.times import seconds_of_duration
+from koordpy.scheduler.settings import GangSettings
+from koordpy.state.gangs.spec import GangDefaults
+
+PLUGIN = "Coscheduling"
+# Legal there, without meaning here: planning a whole gang at once needs no such help.
+WITHOUT_MEANING = ("controllerWorkers", "skipCheckScheduleCycle", "podGroupBackoffSeconds")
+
+_Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
+
+
+class _Coscheduling(Strict):
+    api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
+    kind: Literal["CoschedulingArgs"] = "CoschedulingArgs"
+    default_timeout: str | None = None
+    default_match_policy: MatchPolicy = "once-satisfied"
+    enable_preemption: bool = True
+    aware_network_topology: bool = True
+    on_timeout: Literal["Abandon", "Retry"] = "Abandon"
+    non_strict_max_gap_percent: _Percent | None = None
+    permit_waiting_time_seconds: Annotated[int, msgspec.Meta(gt=0)] | None = None  # the plugin's name of defaultTimeout
+    pod_group_reject_percentage: _Percent | None = None  # and of nonStrictMaxGapPercent
+    controller_workers: int | None = None
+    skip_check_schedule_cycle: bool | None = None
+    pod_group_backoff_seconds: int | None = None
+
+
+def read_coscheduling(args: Mapping[str, Any]) -> tuple[GangDefaults, GangSettings]:
+    """Raises Misread or MalformedValue, naming the field and the value."""
+    asked = read_strictly(args, _Coscheduling)
+    for ours, theirs in (
+        ("defaultTimeout", "permitWaitingTimeSeconds"),
+        ("nonStrictMaxGapPercent", "podGroupRejectPercentage"),
+    ):
+        if ours in args and theirs in args:
+            raise MalformedValue(theirs, args[theirs], f"says the same as {ours}; leave one of them out")
+    defaults = GangDefaults(_wait_s(asked), asked.default_match_policy)
+    gap = asked.non_strict_max_gap_percent
+    if gap is None:
+        gap = asked.pod_group_reject_percentage
+    return defaults, GangSettings(
+        on_timeout=asked.on_timeout,
+        max_gap_percent=100 if gap is None else gap,
+        preemption=asked.enable_preemption,
+        topology=asked.aware_network_topology,
+    )
+
+
+def _wait_s(asked: _Coscheduling) -> float:
+    if asked.permit_waiting_time_seconds is not None:
+        return float(asked.permit_waiting_time_seconds)
+    if asked.default_timeout is None:
+        return GangDefaults().wait_s
+    try:
+        seconds = seconds_of_duration(asked.default_timeout)
+    except MalformedValue as error:
+        raise MalformedValue("defaultTimeout", asked.default_timeout, error.problem) from None
+    if seconds <= 0:
+        raise MalformedValue("defaultTimeout", asked.default_timeout, "is not positive")
+    return seconds

@@ -1,0 +1,61 @@
+"""The HTTP server of `koordpy run`: `/healthz`, `/livez`, `/readyz`, `/metrics`."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from koordpy.server.errors import CannotServe
+from koordpy.server.health import Health
+from koordpy.server.settings import Serving
+
+
+def application(health: Health, refresh_gauges: Callable[[], None]) -> web.Application:
+    """The routes; gauges are brought up to date only when somebody asks."""
+
+    async def live(_: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def ready(request: web.Request) -> web.Response:
+        ok, text = health.report(verbose="verbose" in request.query)
+        return web.Response(status=200 if ok else 503, text=text)
+
+    async def metrics(_: web.Request) -> web.Response:
+        refresh_gauges()
+        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    app = web.Application()
+    app.router.add_get("/healthz", live)
+    app.router.add_get("/livez", live)
+    app.router.add_get("/readyz", ready)
+    app.router.add_get("/metrics", metrics)
+    return app
+
+
+async def serve(app: web.Application, serving: Serving) -> None:
+    """Answer until cancelled."""
+    runner = web.AppRunner(app, access_log=None, handle_signals=False)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, serving.address, serving.port, ssl_context=_tls(serving), shutdown_timeout=1.0)
+        await site.start()
+        await asyncio.Event().wait()
+    except OSError as error:
+        raise CannotServe(f"cannot serve on {serving.address}:{serving.port}: {error.strerror or error}") from error
+    finally:
+        await runner.cleanup()
+
+
+def _tls(serving: Serving) -> ssl.SSLContext | None:
+    if not serving.tls_cert_file:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(serving.tls_cert_file, serving.tls_private_key_file or None)
+    except (OSError, ssl.SSLError) as error:
+        raise CannotServe(f"--tls-cert-file {serving.tls_cert_file}: {error}") from error
+    return context
