@@ -15,7 +15,7 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Container, Pod, PodSpec, Resources
 from koordpy.api.topology import GROUP, KIND, NAME, VERSION, ClusterNetworkTopology, Layer, chain
 from koordpy.app.process import CannotStart
-from koordpy.controllers.outline import Branch, outline
+from koordpy.controllers.topology.outline import Branch, outline
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, NotFound

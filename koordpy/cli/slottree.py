@@ -14,7 +14,7 @@ from rich.text import Text
 from koordpy.api.topology import CLUSTER_LAYER, NODE_LAYER
 from koordpy.app.process import CannotStart
 from koordpy.cli.slots import Survey
-from koordpy.controllers.outline import Branch
+from koordpy.controllers.topology.outline import Branch
 from koordpy.state.arrays import Ints
 from koordpy.state.natural import natural
 

@@ -10,7 +10,7 @@ from typing import Any
 from koordpy.api.gangs import SAYS_NOTHING, Wishes
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.podgroup import PodGroup, PodGroupSpec, PodGroupStatus
-from koordpy.controllers.members import Member
+from koordpy.controllers.podgroup.members import Member
 
 PHASES = {"p": "Pending", "g": "Pending", "b": "Pending", "r": "Running", "s": "Succeeded", "f": "Failed"}
 NOTHING = PodGroupStatus()

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from koordpy.controllers.agenda import Agenda
+from koordpy.controllers.runtime.workqueue import Agenda
 from tests.controllers.world import now
 
 pytestmark = pytest.mark.looptime

@@ -14,8 +14,8 @@ import pytest
 
 from koordpy.api.podgroup import SIGS_GROUP, X_GROUP, PodGroup, PodGroupStatus
 from koordpy.app.controllers import run
-from koordpy.controllers.podgroupapi import PodGroupApi
-from koordpy.controllers.roster import Roster
+from koordpy.controllers.podgroup.api import PodGroupApi
+from koordpy.controllers.podgroup.gangs import Roster
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client as KubeClient
 from koordpy.kube.errors import Conflict, NotFound

@@ -3,7 +3,7 @@
 import pytest
 
 from koordpy.api.times import instant_of_seconds
-from koordpy.controllers.podgroupstatus import status_of
+from koordpy.controllers.podgroup.status import status_of
 from tests.controllers.gangs import NOTHING, group, member, members, saying, status
 
 

@@ -9,9 +9,9 @@ import structlog
 
 from koordpy.api.decode import Decoder
 from koordpy.api.topology import NAME
-from koordpy.controllers.agenda import Agenda
-from koordpy.controllers.livetree import LabelledNode, LiveTree
-from koordpy.controllers.topologykeeper import TopologyKeeper
+from koordpy.controllers.runtime.workqueue import Agenda
+from koordpy.controllers.topology.tree import LabelledNode, LiveTree
+from koordpy.controllers.topology.controller import TopologyKeeper
 from koordpy.kube.client import Client
 from koordpy.kube.events import EventRecorder
 from koordpy.kube.watch.reflector import Reflector, Resource

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from koordpy.api.gangs import membership_of
 from koordpy.api.podgroup import GROUPS, PodGroup
-from koordpy.controllers.members import GangPod, Member, member_of
-from koordpy.controllers.statuswriter import is_news
+from koordpy.controllers.podgroup.members import GangPod, Member, member_of
+from koordpy.controllers.runtime.statuswriter import is_news
 
 
 @dataclass(slots=True)

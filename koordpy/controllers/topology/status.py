@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from koordpy.api.topologystatus import DetailStatus, StatusCondition, TopologyInfo, TopologyStatus
-from koordpy.controllers.outline import Branch, by_level
+from koordpy.controllers.topology.outline import Branch, by_level
 
 READY = "Ready"
 INVALID_SPEC = "InvalidSpec"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import structlog
 
 from koordpy import metrics
-from koordpy.controllers.agenda import Agenda
+from koordpy.controllers.runtime.workqueue import Agenda
 from koordpy.kube.backoff import Backoff
 from koordpy.kube.client import NotLeading
 from koordpy.kube.errors import ApiError, Conflict, Forbidden, Invalid

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from koordpy.api.decode import Decoder
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.podgroup import VERSION, PodGroup, PodGroupStatus
-from koordpy.controllers.roster import Roster
-from koordpy.controllers.statuswriter import StatusWriter
+from koordpy.controllers.podgroup.gangs import Roster
+from koordpy.controllers.runtime.statuswriter import StatusWriter
 from koordpy.kube.client import Client
 from koordpy.kube.watch.reflector import Resource
 

@@ -21,7 +21,7 @@ import msgspec
 from koordpy.api.errors import MalformedValue
 from koordpy.api.podgroup import PodGroup, PodGroupStatus
 from koordpy.api.times import instant_of_seconds, seconds_of_instant
-from koordpy.controllers.members import Member
+from koordpy.controllers.podgroup.members import Member
 from koordpy.state.gangs.spec import GangDefaults, resolve
 
 _FINAL = ("Finished", "Failed")

@@ -1,0 +1,1 @@
+"""The PodGroup controller: keeps `status` of every PodGroup true to its pods."""

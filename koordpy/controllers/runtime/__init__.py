@@ -1,0 +1,1 @@
+"""What every controller needs: a work queue, status patches, retries."""
