@@ -20,11 +20,11 @@ from koordpy.api.decode import Decoder
 from koordpy.api.podgroup import GROUPS
 from koordpy.app.process import check_reachable
 from koordpy.app.settings import Settings
-from koordpy.controllers.runtime.workqueue import Agenda
-from koordpy.controllers.podgroup.members import GangPod
 from koordpy.controllers.podgroup.api import PodGroupApi
-from koordpy.controllers.podgroup.gangs import Roster
 from koordpy.controllers.podgroup.controller import StatusKeeper
+from koordpy.controllers.podgroup.gangs import Roster
+from koordpy.controllers.podgroup.members import GangPod
+from koordpy.controllers.runtime.workqueue import Agenda
 from koordpy.controllers.topology.setup import TopologyController
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client

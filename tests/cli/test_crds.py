@@ -95,4 +95,7 @@ def test_a_wheel_carries_them(tmp_path):
     answer = subprocess.run(
         [sys.executable, "-c", look], cwd=tmp_path / "installed", check=True, capture_output=True, text=True, timeout=60
     )
-    assert answer.stdout.splitlines() == [str(tmp_path / "installed" / "koordpy" / "crds.py"), str(len(definitions()))]
+    assert answer.stdout.splitlines() == [
+        str(tmp_path / "installed" / "koordpy" / "app" / "crds.py"),
+        str(len(definitions())),
+    ]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from koordpy.api.podgroup import SIGS_GROUP, X_GROUP, PodGroup
-from koordpy.controllers.podgroup.members import GangPod
 from koordpy.controllers.podgroup.gangs import Gang, Roster
+from koordpy.controllers.podgroup.members import GangPod
 from tests.builders import Json, pod_json, typed, with_identity
 from tests.controllers.world import MEMBER
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpy.api.podgroup import SIGS_GROUP, PodGroup, PodGroupStatus
+from koordpy.controllers.podgroup.gangs import Roster
 from koordpy.controllers.podgroup.members import GangPod
 from koordpy.controllers.podgroup.status import status_of
-from koordpy.controllers.podgroup.gangs import Roster
 from tests.builders import Json, typed
 from tests.controllers.gangs import PHASES, group, member
 

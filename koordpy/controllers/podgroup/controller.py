@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import structlog
 
-from koordpy.controllers.runtime.workqueue import Agenda
 from koordpy.controllers.podgroup.api import PodGroupApi
-from koordpy.controllers.podgroup.status import status_of
 from koordpy.controllers.podgroup.gangs import Gang, Roster
+from koordpy.controllers.podgroup.status import status_of
 from koordpy.controllers.runtime.retries import Setbacks
+from koordpy.controllers.runtime.workqueue import Agenda
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, NotFound
 

@@ -15,11 +15,11 @@ from koordpy.api.meta import ObjectMeta
 from koordpy.api.times import instant_of_seconds
 from koordpy.api.topology import GROUP, KIND, NAME, VERSION
 from koordpy.api.topologystatus import TopologyObject
-from koordpy.controllers.runtime.workqueue import Agenda
-from koordpy.controllers.topology.tree import LiveTree
 from koordpy.controllers.runtime.retries import Setbacks
 from koordpy.controllers.runtime.statuswriter import StatusWriter
+from koordpy.controllers.runtime.workqueue import Agenda
 from koordpy.controllers.topology.status import INVALID_SPEC, ready_condition, status_of, told_problem
+from koordpy.controllers.topology.tree import LiveTree
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, NotFound
 from koordpy.kube.events import EventRecorder, Note

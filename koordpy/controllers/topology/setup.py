@@ -10,8 +10,8 @@ import structlog
 from koordpy.api.decode import Decoder
 from koordpy.api.topology import NAME
 from koordpy.controllers.runtime.workqueue import Agenda
-from koordpy.controllers.topology.tree import LabelledNode, LiveTree
 from koordpy.controllers.topology.controller import TopologyKeeper
+from koordpy.controllers.topology.tree import LabelledNode, LiveTree
 from koordpy.kube.client import Client
 from koordpy.kube.events import EventRecorder
 from koordpy.kube.watch.reflector import Reflector, Resource

@@ -12,8 +12,8 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.meta import ObjectMeta, Struct
 from koordpy.api.topology import NAME, chain
 from koordpy.api.topologystatus import TopologyObject
-from koordpy.controllers.topology.outline import Branch, outline
 from koordpy.controllers.runtime.statuswriter import is_news
+from koordpy.controllers.topology.outline import Branch, outline
 from koordpy.state.nodes.columns import NodeColumns
 from koordpy.state.nodes.resources import ResourceTable
 from koordpy.state.topology import Topology
