@@ -19,6 +19,7 @@ LAYERS = (
     {"api"},
     {"state"},
     {"plan"},
+    {"plugin"},
     {"kube"},
     {"scheduler"},
     {"controllers", "server"},

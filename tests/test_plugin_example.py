@@ -169,7 +169,7 @@ def test_a_package_cannot_take_the_name_of_a_built_in_plugin(tmp_path, monkeypat
 def test_what_is_no_filter_is_refused_at_the_start(tmp_path, monkeypatch):
     offer(tmp_path / "site", "odd", {"koordpy.filters": {"Odd": "builtins:dict"}})
     monkeypatch.syspath_prepend(tmp_path / "site")
-    with pytest.raises(BadConfig, match="Odd gave a dict without name, static, passes, explain"):
+    with pytest.raises(BadConfig, match=r"Odd gave a dict, which is no koordpy\.plugin\.Filter"):
         profile_of(tmp_path, "{plugins: {filter: {enabled: [{name: Odd}]}}}")
 
 

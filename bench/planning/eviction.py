@@ -13,7 +13,7 @@ from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, app_of, node, node_name, pod, typed_node, typed_pod
 from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.profiles import default_profile
-from koordpy.plan.preemption.eligibility import Preemption, make_room
+from koordpy.plan.preemption.eligibility import Preemption, find_preemption
 from koordpy.state.cluster import Cluster
 
 TARGET_MS = 250
@@ -40,7 +40,7 @@ def _timed(cluster: Cluster, size: int, attempts: int, expected: int) -> tuple[f
     samples = []
     for _ in range(attempts):
         started = time.perf_counter()
-        answer = make_room(job, cluster, profiles)
+        answer = find_preemption(job, cluster, profiles)
         samples.append((time.perf_counter() - started) * 1000)
         victims = len(answer.victims) if isinstance(answer, Preemption) else 0
         if victims != expected:

@@ -46,14 +46,14 @@ class FullCluster:
             self.intake.settle()
             self._running.append(running.metadata.uid)
 
-    def park(self, count: int, shapes: int, cpu_m: int) -> None:
+    def add_unschedulable(self, count: int, shapes: int, cpu_m: int) -> None:
         """This many pods that fit nowhere, all tried once."""
         first = len(self._running)
         for number in range(first, first + count):
             self.intake.upsert(typed_pod(pod(number, app="parked", cpu_m=cpu_m + number % shapes)))
             self.intake.settle()
         self.drain()
-        if (parked := self.queue.counts()[State.PARKED]) != count:
+        if (parked := self.queue.counts()[State.UNSCHEDULABLE]) != count:
             raise BenchError(f"{parked:,} of {count:,} pods are parked: the others found room in a full cluster")
 
     def drain(self) -> int:
@@ -77,7 +77,7 @@ class FullCluster:
     def _attempt(self, ticket: Ticket) -> None:
         answer = plan(Job(ticket.key, (self.cluster.pods[ticket.key],)), self.cluster, self._profile)
         if isinstance(answer, Refusal):
-            self.queue.park(ticket, answer.cures)
+            self.queue.add_unschedulable(ticket, answer.wake_on)
             return
         for placement in answer.placements:
             self.cluster.assume(placement.uid, placement.node)
@@ -91,7 +91,7 @@ def figures(parked: int, nodes: int, events: int) -> list[Figure]:
         alike = f"{parked:,} parked of {shapes:,} {'shape' if shapes == 1 else 'shapes'}, {nodes:,} nodes"
         for room, cpu_m in (("for nobody", TOO_MUCH_M), ("for one", FITS_ONE_M)):
             full = FullCluster(nodes)
-            full.park(parked, shapes, cpu_m)
+            full.add_unschedulable(parked, shapes, cpu_m)
             found += _leaving(f"a pod leaves, room {room}, {alike}", full, events)
     return found
 

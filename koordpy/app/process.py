@@ -161,10 +161,10 @@ class Process:
 
     def _refresh_gauges(self) -> None:
         counts = self.queue.counts()
-        for state in (State.ACTIVE, State.BACKOFF, State.PARKED):
+        for state in (State.ACTIVE, State.BACKOFF, State.UNSCHEDULABLE):
             metrics.PENDING_PODS.labels(state.value).set(counts[state])
         metrics.UNSCHEDULABLE_PODS.clear()
-        for plugin, number in self.queue.parked_by_plugin().items():
+        for plugin, number in self.queue.unschedulable_by_plugin().items():
             metrics.UNSCHEDULABLE_PODS.labels(plugin).set(number)
         for (state, event), number in self.queue.entered.items():
             metrics.INCOMING_PODS.labels(state.value, event).set(number)

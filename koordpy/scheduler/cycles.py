@@ -16,7 +16,7 @@ _FIRST_PAUSE_S = 30.0
 _LONGEST_PAUSE_S = 900.0
 
 
-class PingPong:
+class EvictionCycles:
     """Who was evicted for whom, lately."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.placement.gang_rules import demands_of, is_ready
 from koordpy.scheduler.queue.queue import JobQueue
-from koordpy.scheduler.queue.ticket import Alike, Ticket
+from koordpy.scheduler.queue.ticket import Equivalence, Ticket
 from koordpy.state.cluster import Cluster
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
@@ -41,12 +41,12 @@ class Jobs:
     def pod_gone(self, uid: str) -> None:
         self._queue.remove(uid)
 
-    def recheck_promises(self, nodes: Collection[str]) -> None:
+    def recheck_nominations(self, nodes: Collection[str]) -> None:
         """Something happened on these nodes: whoever was promised room there may have no use for it any more."""
         for record in list(self._cluster.nominated.values()):
             if record.nominated_node in nodes:
                 free = self._cluster.gangs.is_free(record)
-                self._queue.rouse(record.uid if free else key_of(self._cluster.gangs.group_of(record.gang)))
+                self._queue.activate(record.uid if free else key_of(self._cluster.gangs.group_of(record.gang)))
 
     def recheck_waiting(self, node: str) -> None:
         """Something happened to this node: members that wait there for the rest may have to give their place up."""
@@ -54,7 +54,7 @@ class Jobs:
             if record.node == node:
                 self.refresh(self._cluster.gangs.group_of(record.gang))
 
-    def take_note(self) -> None:
+    def sync(self) -> None:
         """Something happened to gangs: bring their tickets up to date."""
         news = self._cluster.gangs.news
         while news:
@@ -76,7 +76,7 @@ class Jobs:
             self._queue.remove(key)
             return
         self._groups[key] = group
-        self._queue.renew(
+        self._queue.update(
             key,
             priority=max(gang.priority for gang in tied or gangs),
             created=min(gang.created for gang in gangs),
@@ -100,11 +100,11 @@ class Jobs:
         for gang in [each for each in gangs if each.recovering]:
             group = gangs.group_of(gang.id)
             self.refresh(group)  # it may be ready only now that those count who are bound
-            self._queue.hurry(key_of(group))
+            self._queue.move_to_front(key_of(group))
             lacking = gang.minimum - len(gang.bound) - len(gang.succeeded)
             oldest = sorted(gang.pending.values(), key=lambda member: (member.created, member.name))
             for member in oldest[:lacking]:
-                self._queue.hurry(member.uid)
+                self._queue.move_to_front(member.uid)
 
     def give_back(self, record: PodRecord, ticket: Ticket) -> None:
         """A pod was not bound after all: it is tried again after a back-off, with its gang if that still waits."""
@@ -113,9 +113,9 @@ class Jobs:
             return
         if ticket.key != record.uid:
             ticket = Ticket(
-                record.uid, record.key, record.priority, alike_of_pod(record), record.created, ticket.first_seen
+                record.uid, record.key, record.priority, equivalence_of_pod(record), record.created, ticket.first_seen
             )
-        self._queue.retry(ticket, alike_of_pod(record))
+        self._queue.retry(ticket, equivalence_of_pod(record))
 
     def _give_back_to(self, group: GangGroup, ticket: Ticket) -> None:
         """Meanwhile the group may be another one, or have a ticket again for those that were left over."""
@@ -126,7 +126,7 @@ class Jobs:
         self._queue.back_off(key)
 
     def _add(self, record: PodRecord) -> None:
-        alike = alike_of_pod(record)
+        alike = equivalence_of_pod(record)
         self._queue.add(record.uid, alike, name=record.key, priority=record.priority, created=record.created)
 
     def _free(self, gang: Gang) -> None:
@@ -165,13 +165,13 @@ def key_of(group: GangGroup) -> str:
     return ",".join(group)
 
 
-def alike_of_pod(record: PodRecord) -> Alike:
+def equivalence_of_pod(record: PodRecord) -> Equivalence:
     """What a pod has in common with those that get the same answer."""
     wants = ((record.shape, 1),) if record.shape is not None else ()
-    return Alike(wants, record.scheduler, record.uid if record.nominated_node else record.preempts)
+    return Equivalence(wants, record.scheduler, record.uid if record.nominated_node else record.preempts)
 
 
-def alike_of(job: Job, cluster: Cluster) -> Alike:
+def equivalence_of(job: Job, cluster: Cluster) -> Equivalence:
     """What gangs have in common with those that get the same answer: the same demands, and nothing held so far.
 
     One that is not even ready gets an answer of its own. Were it the newest of its kind to be refused, the others would
@@ -203,7 +203,7 @@ def alike_of(job: Job, cluster: Cluster) -> Alike:
             apart.append(job.key)
     if not wants:  # any one of them would do
         wants = Counter({member.shape: 1 for member in job.members if member.shape is not None})
-    return Alike(tuple(wants.items()), _scheduler(job.demands), tuple(apart))
+    return Equivalence(tuple(wants.items()), _scheduler(job.demands), tuple(apart))
 
 
 def _has_room_of_its_own(gang: Gang) -> bool:

@@ -27,7 +27,7 @@ from koordpy.scheduler.execute.bind import Binder
 from koordpy.scheduler.execute.evict import Evictor
 from koordpy.scheduler.execute.volumes import VolumeBinder
 from koordpy.scheduler.ingest.intake import wake
-from koordpy.scheduler.jobs import Jobs, alike_of
+from koordpy.scheduler.jobs import Jobs, equivalence_of
 from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.preempt import PostFilter
@@ -36,7 +36,7 @@ from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.report.reporter import Reporter
 from koordpy.scheduler.settings import GangSettings
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.pods import PodRecord
@@ -83,15 +83,15 @@ class Scheduler:
             reporter=reporter,
             volumes=volumes,
             width=bind_width,
-            on_freed=lambda happened: wake(cluster, queue, happened),
+            on_freed=lambda event: wake(cluster, queue, event),
         )
         self.evictor = Evictor(
             client,
             cluster,
             reporter,
-            on_freed=lambda happened: wake(cluster, queue, happened),
-            on_withdrawn=lambda key, at_once: queue.rouse(key) if at_once else queue.back_off(key),
-            on_cleared=queue.try_now,
+            on_freed=lambda event: wake(cluster, queue, event),
+            on_withdrawn=lambda key, at_once: queue.activate(key) if at_once else queue.back_off(key),
+            on_cleared=queue.activate_now,
         )
         reporter.lane.go_behind((self.evictor.lane, self.binder.binds), _TELL_WITHIN_S)
         self._planning = Planning(cluster, profiles, topology=self._gangs.topology)
@@ -188,7 +188,7 @@ class Scheduler:
         job = self._jobs.job_of(ticket)
         if job is None or not self._planning.may_share(job):
             return [], []
-        behind = self._queue.pop_alike(ticket, _IN_ONE_BREATH - 1)
+        behind = self._queue.pop_equivalent(ticket, _IN_ONE_BREATH - 1)
         nodes: list[str] = []
         try:
             started = time.perf_counter()
@@ -211,11 +211,11 @@ class Scheduler:
             problem = "planning failed because of a mistake in the scheduler or one of its plugins; its log says more"
             for record in self._pods_of(ticket):
                 metrics.ATTEMPTS.labels("error", record.scheduler).inc()
-                self._reporter.refused(record, Refusal(problem, Change.NONE, record.uid, reason=SCHEDULER_ERROR))
+                self._reporter.refused(record, Refusal(problem, EventKind.NONE, record.uid, reason=SCHEDULER_ERROR))
 
     def schedule_one(self, ticket: Ticket) -> None:
         """One job, from the head of the queue to its binds under way, or back to sleep with a reason."""
-        self._permit.tidy(ticket)
+        self._permit.release_stale(ticket)
         job = self._jobs.job_of(ticket)
         if job is None:
             self._queue.done(ticket)
@@ -227,10 +227,10 @@ class Scheduler:
         answer = refusal or self._postfilter.run(job, self._planning.plan(job))
         metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
         if isinstance(answer, Refusal):
-            self._permit.let_go(job.key)
+            self._permit.unreserve(job.key)
             now = self._jobs.job_of(ticket) or job  # with those who have just let go
             if refusal is not None:
-                self._postfilter.release_promises(now)
+                self._postfilter.clear_nominations(now)
             self._refuse(now, ticket, answer, attempted=refusal is None)
         elif answer.missing is not None:
             self._accumulate(job, ticket, answer)
@@ -265,7 +265,7 @@ class Scheduler:
         waiting = [Placement(pod.uid, pod.node, pod.volumes) for pod in self.room.leave(ticket.key)]
         self._queue.done(ticket)
         self.evictor.ended(ticket.key, "started")
-        if ticket.rescued:
+        if ticket.flushed:
             metrics.RESCUES.inc()
         self.binder.release((*waiting, *answer.placements), ticket, of_gangs=bool(group))
         if group:
@@ -285,21 +285,23 @@ class Scheduler:
         """Nobody else sees this room as free from here on; but somebody may be waiting to run beside it."""
         came = False
         for placement in placements:
-            happened = self._cluster.assume(placement.uid, placement.node, placement.volumes)
-            if happened.change == Change.POD_CAME:
+            event = self._cluster.assume(placement.uid, placement.node, placement.volumes)
+            if event.kind == EventKind.POD_CAME:
                 came = True  # it is the same news for all of them
             else:
-                wake(self._cluster, self._queue, happened)
+                wake(self._cluster, self._queue, event)
         if came:
-            wake(self._cluster, self._queue, happened._replace(change=Change.POD_CAME))
-        self._jobs.recheck_promises({placement.node for placement in placements})
+            wake(self._cluster, self._queue, event._replace(kind=EventKind.POD_CAME))
+        self._jobs.recheck_nominations({placement.node for placement in placements})
 
     def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal, *, attempted: bool = True) -> None:
-        alike = alike_of(job, self._cluster) if job.demands else None
-        if alike is not None and (self.room.get(job.key) or not attempted):
+        equivalence = equivalence_of(job, self._cluster) if job.demands else None
+        if equivalence is not None and (self.room.get(job.key) or not attempted):
             # One that waits may move its members, and `minResources` are counted over all nodes.
-            alike = alike._replace(anywhere=True)
-        self._queue.park(ticket, refusal.cures, refusal.plugins, alike=alike, attempted=attempted)
+            equivalence = equivalence._replace(anywhere=True)
+        self._queue.add_unschedulable(
+            ticket, refusal.wake_on, refusal.plugins, equivalence=equivalence, attempted=attempted
+        )
         members = (*job.members, *self.room.members(job.key))
         for member in members:
             self._reporter.refused(member, refusal, of=len(members))
@@ -313,7 +315,7 @@ class Scheduler:
         """Not complete: keep what was placed if that is allowed, and wait for the rest."""
         assert answer.missing is not None
         if self._permit.gap_is_too_wide(job, answer):
-            self._permit.let_go(job.key)
+            self._permit.unreserve(job.key)
         elif self._permit.may_take(job, answer):
             self._reserve(answer.placements)
             wait_s = min(gang.spec.wait_s for gang in self._gangs_of(job))

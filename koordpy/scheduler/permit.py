@@ -23,7 +23,7 @@ from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.report.reporter import Reporter
 from koordpy.scheduler.settings import GangSettings
 from koordpy.scheduler.waitingroom import Stay, WaitingRoom
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.gangs.gang import Gang
 
 log = structlog.get_logger()
@@ -49,7 +49,7 @@ class Permit:
 
     # --- before an attempt ---
 
-    def tidy(self, ticket: Ticket) -> None:
+    def release_stale(self, ticket: Ticket) -> None:
         """Whatever has changed since they began to wait, nobody waits in vain."""
         self._recheck(ticket.key)
         self._tidy_room()
@@ -70,7 +70,7 @@ class Permit:
         if own is None or job is None or is_whole(self._planning.plan(job)):
             return
         if stands_in_its_own_way(own, self._cluster, self._planning.plan):
-            self.let_go(ticket.key)
+            self.unreserve(ticket.key)
 
     def _tidy_room(self) -> None:
         """Groups change while members wait: one that there is no more holds nothing, and nobody waits who is free."""
@@ -79,7 +79,7 @@ class Permit:
             members = self.room.members(stay.key)
             belong = all(pod.gang in stay.group and not gangs.is_free(pod) for pod in members)
             if not belong or not gangs.own(stay.group):
-                self.let_go(stay.key)
+                self.unreserve(stay.key)
                 self._jobs.refresh(stay.group)
 
     # --- after it ---
@@ -98,7 +98,7 @@ class Permit:
             return False
         if could_complete(first, self._cluster, self._profiles, beside=answer.placements):
             return False
-        return self._queue.let_pass(ticket, first.key)
+        return self._queue.yield_to(ticket, first.key)
 
     def gap_is_too_wide(self, job: Job, answer: Plan) -> bool:
         """A NonStrict gang misses more of its minimum than the configuration allows."""
@@ -143,7 +143,7 @@ class Permit:
                 return []
         return [waiter for waiter in everybody if waiter is not own and waiter.priority == own.priority]
 
-    def let_go(self, key: str) -> None:
+    def unreserve(self, key: str) -> None:
         """Unreserve: nothing of a job that waited stays assumed."""
         for pod in self.room.leave(key):
             wake(self._cluster, self._queue, self._cluster.forget(pod.uid))
@@ -157,7 +157,7 @@ class Permit:
         metrics.GANG_TIMEOUTS.inc()
         gangs = [gang for each in stay.group if (gang := self._cluster.gangs.get(each)) is not None]
         have = ", ".join(f"gang {gang.id}: {gang.counted} of {gang.minimum} members" for gang in gangs)
-        self.let_go(stay.key)
+        self.unreserve(stay.key)
         text = f"timed out after {min((gang.spec.wait_s for gang in gangs), default=0):g}s; {have} fit"
         for gang in gangs:
             ending = "" if self._settings.on_timeout == "Retry" else "; not scheduled again until recreated"
@@ -165,7 +165,7 @@ class Permit:
             if self._settings.on_timeout == "Abandon":
                 self._abandon(gang, text)
         log.info("gang_timed_out", gang=stay.key, on_timeout=self._settings.on_timeout)
-        self._jobs.take_note()
+        self._jobs.sync()
         self._jobs.refresh(stay.group)
         self._queue.back_off(stay.key)
 
@@ -174,4 +174,4 @@ class Permit:
         for pod in list(gang.pending.values()):
             self._cluster.gangs.abandon(pod)
             self._reporter.abandon(pod)
-            self._reporter.refused(pod, Refusal(f"{text}; {advice}", Change.NONE, pod.uid))
+            self._reporter.refused(pod, Refusal(f"{text}; {advice}", EventKind.NONE, pod.uid))

@@ -9,7 +9,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.batch import may_share, nodes_for
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.placement.jobs import plan_job
-from koordpy.plan.preemption.eligibility import Preemption, make_room
+from koordpy.plan.preemption.eligibility import Preemption, find_preemption
 from koordpy.plan.topology.gather import rules_of
 from koordpy.plan.topology.siblings import Rules
 from koordpy.state.cluster import Cluster
@@ -37,9 +37,9 @@ class Planning:
         """Where so many single pods like this one go, as if planned one after the other; none: plan them so."""
         return nodes_for(job.members[0], wanted, self.cluster, self.profiles[job.members[0].scheduler])
 
-    def make_room(self, job: Job) -> Preemption | str:
+    def find_preemption(self, job: Job) -> Preemption | str:
         """Whom to evict for it, or why that would be in vain."""
-        return make_room(job, self.cluster, self.profiles, self._rules(job))
+        return find_preemption(job, self.cluster, self.profiles, self._rules(job))
 
     def _rules(self, job: Job) -> Rules:
         return rules_of(job, self.cluster) if job.members and self.topology else ()

@@ -16,15 +16,15 @@ import structlog
 from koordpy import metrics
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
-from koordpy.plan.placement.waiting import Waiter, Worth, who_must_let_go, worth_of
+from koordpy.plan.placement.waiting import Waiter, Worth, who_must_yield, worth_of
 from koordpy.plan.preemption.eligibility import WAITS, Preemption, benefit_of
 from koordpy.plan.preemption.search import is_whole
-from koordpy.scheduler.cycles import PingPong
+from koordpy.scheduler.cycles import EvictionCycles
 from koordpy.scheduler.execute.evict import Evictor
 from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.queue.queue import JobQueue
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 
 log = structlog.get_logger()
 
@@ -37,7 +37,7 @@ class PostFilter:
     ) -> None:
         self._planning, self._queue, self._permit, self._evictor = planning, queue, permit, evictor
         self._cluster = planning.cluster
-        self._pingpong = PingPong(clock)
+        self._pingpong = EvictionCycles(clock)
 
     def run(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
         """The answer, if all of the job fits; a better one, if others let go; or the same, with what came of it."""
@@ -53,7 +53,7 @@ class PostFilter:
             found = self._preempt(job)
         return _with_tail(answer, f"preemption: {found}")
 
-    def release_promises(self, job: Job) -> None:
+    def clear_nominations(self, job: Job) -> None:
         """Room is kept for nobody who cannot use it."""
         for member in job.members:
             self._evictor.clear_nomination(member)
@@ -78,23 +78,23 @@ class PostFilter:
     ) -> Plan | Refusal:
         if not waiters:
             return answer
-        leaving = who_must_let_go(waiters, better_than, self._cluster, lambda: worth_of(self._planning.plan(job)))
+        leaving = who_must_yield(waiters, better_than, self._cluster, lambda: worth_of(self._planning.plan(job)))
         self._release(leaving, job)
         return self._planning.plan(job) if leaving else answer
 
     def _release(self, leaving: list[Waiter], job: Job) -> None:
         for waiter in leaving:
-            log.info("let_go", gang=waiter.key, members=len(waiter.members), for_job=job.name)
-            self._permit.let_go(waiter.key)
+            log.info("gang_released", gang=waiter.key, members=len(waiter.members), for_job=job.name)
+            self._permit.unreserve(waiter.key)
 
     # --- those that run ---
 
     def _may_preempt(self, job: Job, answer: Plan | Refusal) -> bool:
         """Not for jobs that nothing could cure, and not where the configuration says never."""
         refusal = answer if isinstance(answer, Refusal) else answer.missing
-        if not job.members or not len(self._cluster.nodes) or refusal is None or not refusal.cures:
+        if not job.members or not len(self._cluster.nodes) or refusal is None or not refusal.wake_on:
             return False
-        if refusal.cures == Change.DOMAINS:
+        if refusal.wake_on == EventKind.DOMAINS:
             return False  # it asks for a layer that there is not
         return all(self._planning.profiles[member.scheduler].preempts for member in job.members)
 
@@ -108,7 +108,7 @@ class PostFilter:
         metrics.PREEMPTION_SECONDS.observe(time.perf_counter() - started)
         if isinstance(found, str):
             if found != WAITS:
-                self.release_promises(job)
+                self.clear_nominations(job)
             refused = self._evictor.refused(job.lowest_priority)
             return f"{found.removesuffix('.')}; {refused}" if refused else found
         # By gang: its replacement for a pod that was evicted may be a job of its own.
@@ -116,7 +116,7 @@ class PostFilter:
         victims = {victim.gang or victim.key for victim in found.victims}
         pause_s = self._pingpong.pause_s(preemptors, victims)
         if pause_s > 0:
-            asyncio.get_running_loop().call_later(pause_s, self._queue.rouse, job.key)
+            asyncio.get_running_loop().call_later(pause_s, self._queue.activate, job.key)
             return f"held back for {pause_s:.0f}s: this job and its victims have been evicting each other"
         self._pingpong.evicted(preemptors, victims)
         self._evictor.start(job.key, job.name, job.members[0], found)
@@ -124,15 +124,15 @@ class PostFilter:
 
     def _find_victims(self, job: Job) -> Preemption | str:
         """Those that merely wait for others let go where that is needed, or spares somebody who runs."""
-        found = self._planning.make_room(job)
+        found = self._planning.find_preemption(job)
         waiters = [w for w in self._permit.waiters(job.key) if w.priority < job.lowest_priority]
         if not waiters or found == WAITS:
             return found
-        leaving = who_must_let_go(
-            waiters, benefit_of(found), self._cluster, lambda: benefit_of(self._planning.make_room(job))
+        leaving = who_must_yield(
+            waiters, benefit_of(found), self._cluster, lambda: benefit_of(self._planning.find_preemption(job))
         )
         self._release(leaving, job)
-        return self._planning.make_room(job) if leaving else found
+        return self._planning.find_preemption(job) if leaving else found
 
 
 def _as_a_pod_by_itself(job: Job, answer: Plan) -> tuple[Job, Refusal]:
@@ -146,7 +146,7 @@ def _as_a_pod_by_itself(job: Job, answer: Plan) -> tuple[Job, Refusal]:
 def _with_tail(answer: Plan | Refusal, text: str) -> Plan | Refusal:
     """`0/5 nodes are available: 5 Insufficient cpu. preemption: ...`, as kube-scheduler puts it."""
     if isinstance(answer, Refusal):
-        return replace(answer, message=f"{answer.message} {text}", cures=answer.cures | Change.VICTIMS)
+        return replace(answer, message=f"{answer.message} {text}", wake_on=answer.wake_on | EventKind.VICTIMS)
     missing = _with_tail(answer.missing, text) if answer.missing is not None else None
     assert isinstance(missing, Refusal)
     return replace(answer, missing=missing)

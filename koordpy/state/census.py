@@ -174,7 +174,7 @@ class Census:
         for term in self._carried(shape):
             term.counts[rows] += counts
 
-    def move_crowd(self, shape: Shape, counts: Mapping[int, int], sign: int) -> None:
+    def move_count(self, shape: Shape, counts: Mapping[int, int], sign: int) -> None:
         """The same by row; nobody asks about most shapes, and then nothing but their places is noted."""
         if len(self._terms) > self._most_terms:
             self._drop_idle_terms()

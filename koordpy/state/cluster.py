@@ -21,7 +21,7 @@ from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod, PodSpec
 from koordpy.state.budgets import Budgets
-from koordpy.state.events import NOTHING, Change, Happened
+from koordpy.state.events import NO_EVENT, ClusterEvent, EventKind
 from koordpy.state.evictable import Evictable
 from koordpy.state.gangs.table import GangTable
 from koordpy.state.nodes.columns import NodeColumns
@@ -35,8 +35,8 @@ from koordpy.state.topology import Topology
 from koordpy.state.workloads import Workloads
 
 # Whoever was promised a node counted there as a pod does: not only its room may have been in the way, but its rules.
-_PROMISE_ENDED = Change.ROOM_FREED | Change.POD_LEFT
-_LEFT = Change.ROOM_FREED | Change.POD_LEFT
+_PROMISE_ENDED = EventKind.ROOM_FREED | EventKind.POD_LEFT
+_LEFT = EventKind.ROOM_FREED | EventKind.POD_LEFT
 
 
 class Cluster:
@@ -65,7 +65,7 @@ class Cluster:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Equal as long as nothing has happened that a plan could see, promises to nominated pods aside."""
+        """Equal as long as nothing has event that a plan could see, promises to nominated pods aside."""
         return (
             self.nodes.usage_log.position,
             self.nodes.static_generation,
@@ -76,7 +76,7 @@ class Cluster:
 
     # --- what the API server says about nodes ---
 
-    def upsert_node(self, node: Node) -> Happened:
+    def upsert_node(self, node: Node) -> ClusterEvent:
         """A node appeared or changed; raises MalformedValue, with the picture unchanged, if it cannot be read."""
         name = node.metadata.name
         has = {
@@ -95,24 +95,24 @@ class Cluster:
         if not known:
             for uid in self._on_node.get(name, ()):
                 self._count(self.pods[uid], 1)
-            return Happened(Change.NODE_ADDED | Change.DOMAINS, name)
-        change = Change.NODE_GREW if grew else Change.NONE
-        change |= Change.NODE_RELABELLED | Change.DOMAINS if relabelled else Change.NONE
-        change |= Change.NODE_TAINTS | Change.DOMAINS if retainted else Change.NONE
-        return Happened(change, name) if change else NOTHING
+            return ClusterEvent(EventKind.NODE_ADDED | EventKind.DOMAINS, name)
+        change = EventKind.NODE_GREW if grew else EventKind.NONE
+        change |= EventKind.NODE_RELABELLED | EventKind.DOMAINS if relabelled else EventKind.NONE
+        change |= EventKind.NODE_TAINTS | EventKind.DOMAINS if retainted else EventKind.NONE
+        return ClusterEvent(change, name) if change else NO_EVENT
 
-    def remove_node(self, name: str) -> Happened:
+    def remove_node(self, name: str) -> ClusterEvent:
         """A node left. Its pods stay known, and count again if it returns."""
         if self.nodes.row_of(name) is None:
-            return NOTHING
+            return NO_EVENT
         for uid in self._on_node.get(name, ()):
             self._count(self.pods[uid], -1)
         self.nodes.close_row(name)
-        return Happened(Change.DOMAINS, name)
+        return ClusterEvent(EventKind.DOMAINS, name)
 
     # --- what the API server says about pods ---
 
-    def upsert_pod(self, pod: Pod) -> tuple[PodRecord, Happened]:
+    def upsert_pod(self, pod: Pod) -> tuple[PodRecord, ClusterEvent]:
         """A pod appeared or changed: its record, and what that changed for others."""
         self.learn_keys(_selected_by(pod.spec))
         known = self.pods.get(pod.metadata.uid)
@@ -128,23 +128,23 @@ class Cluster:
         self.gangs.member_changed(known, record)
         released = self._note_nomination(record)
         if self._is_new_victim(known, record):
-            released = released.together_with(Happened(Change.VICTIMS, record.node))
+            released = released.merged_with(ClusterEvent(EventKind.VICTIMS, record.node))
         if known is not None and known.node == record.node and known.shape is record.shape:
             self._count_evictable(known, -1)
             self._count_evictable(record, 1)
             return record, released
-        left = self._leave(known) if known is not None else NOTHING
-        happened = left.together_with(self._enter(record)).together_with(released)
+        left = self._leave(known) if known is not None else NO_EVENT
+        event = left.merged_with(self._enter(record)).merged_with(released)
         if known is not None and known.node == record.node and _ask_the_same(known, record):
             # It is terminating by now, or has other labels: news, but of no room.
-            happened = happened._replace(change=happened.change & ~Change.ROOM_FREED | released.change)
-        return record, happened
+            event = event._replace(kind=event.kind & ~EventKind.ROOM_FREED | released.kind)
+        return record, event
 
-    def remove_pod(self, uid: str) -> tuple[PodRecord | None, Happened]:
+    def remove_pod(self, uid: str) -> tuple[PodRecord | None, ClusterEvent]:
         """A pod is gone or finished: whatever it held is free."""
         record = self.pods.pop(uid, None)
         if record is None:
-            return None, NOTHING
+            return None, NO_EVENT
         self.gangs.member_gone(record)
         self._promises.pop(uid, None)
         self.leaving.pop(uid, None)
@@ -152,10 +152,10 @@ class Cluster:
         promised = self.nominated.pop(uid, None)
         self.promises_ended += promised is not None
         if promised is not None and not record.node:
-            return record, Happened(_PROMISE_ENDED, promised.nominated_node)
+            return record, ClusterEvent(_PROMISE_ENDED, promised.nominated_node)
         return record, self._leave(record)
 
-    def finish_pod(self, pod: Pod) -> Happened:
+    def finish_pod(self, pod: Pod) -> ClusterEvent:
         """A pod has run to its end: what it held is free, and its gang remembers how it ended."""
         membership = membership_of(pod.metadata)
         if membership is not None and pod.spec.scheduler_name in self.gangs.schedulers:
@@ -169,9 +169,9 @@ class Cluster:
 
     # --- what the API server says about namespaces and workloads ---
 
-    def set_namespace(self, name: str, labels: dict[str, str] | None) -> Happened:
+    def set_namespace(self, name: str, labels: dict[str, str] | None) -> ClusterEvent:
         """A namespace appeared, changed or left (None)."""
-        return Happened(Change.SELECTORS, "") if self.census.set_namespace(name, labels) else NOTHING
+        return ClusterEvent(EventKind.SELECTORS, "") if self.census.set_namespace(name, labels) else NO_EVENT
 
     def set_service(self, namespace: str, name: str, selector: dict[str, str] | None) -> None:
         """A service appeared, changed or left (None)."""
@@ -199,21 +199,21 @@ class Cluster:
 
     # --- what the scheduler assumes ---
 
-    def assume(self, uid: str, node: str, volumes: VolumeChoice = NO_VOLUMES) -> Happened:
+    def assume(self, uid: str, node: str, volumes: VolumeChoice = NO_VOLUMES) -> ClusterEvent:
         """Reserve: count a pod on a node, and its volumes as taken, before the API server has heard of it."""
         record = self.pods[uid]
         record.node = node
         self.gangs.moved(record)
         if any(volumes):
             record.volumes = volumes
-            self.storage.promise(volumes, node)
-        return self._enter(record).together_with(self._note_nomination(record))
+            self.storage.reserve(volumes, node)
+        return self._enter(record).merged_with(self._note_nomination(record))
 
-    def forget(self, uid: str) -> Happened:
+    def forget(self, uid: str) -> ClusterEvent:
         """Unreserve: take back an assumption; what the API server has confirmed stays."""
         record = self.pods.get(uid)
         if record is None or record.bound:
-            return NOTHING
+            return NO_EVENT
         freed = self._leave(record)
         record.node = ""
         self.gangs.moved(record)
@@ -227,14 +227,14 @@ class Cluster:
             if record.node and not record.bound:
                 self.forget(record.uid)
 
-    def nominate(self, uid: str, node: str) -> Happened:
+    def nominate(self, uid: str, node: str) -> ClusterEvent:
         """Promise a pending pod room on a node, or nothing any more (""), before the API server has heard of it."""
         record = self.pods[uid]
         before, record.nominated_node = record.nominated_node, node
         self._promises[uid] = node
         was_kept = uid in self.nominated
         self._note_nomination(record)
-        return Happened(_PROMISE_ENDED, before) if was_kept and before != node else NOTHING
+        return ClusterEvent(_PROMISE_ENDED, before) if was_kept and before != node else NO_EVENT
 
     def pods_on(self, node: str) -> list[PodRecord]:
         """Everybody who counts there."""
@@ -246,16 +246,16 @@ class Cluster:
             return False
         return record.evictable and record.namespace not in self.evictable.protected_namespaces
 
-    def spare(self, uid: str, *, spared: bool = True) -> Happened:
+    def spare(self, uid: str, *, spared: bool = True) -> ClusterEvent:
         """Leave a pod alone that may not be evicted, whatever its labels say; or not any more."""
         record = self.pods.get(uid)
         if record is not None:
             self._count_evictable(record, -1)
         self._spared.add(uid) if spared else self._spared.discard(uid)
         if record is None:
-            return NOTHING
+            return NO_EVENT
         self._count_evictable(record, 1)
-        return Happened(Change.VICTIMS, record.node) if self.may_be_evicted(record) else NOTHING
+        return ClusterEvent(EventKind.VICTIMS, record.node) if self.may_be_evicted(record) else NO_EVENT
 
     # --- bookkeeping ---
 
@@ -269,7 +269,7 @@ class Cluster:
 
     def _release_volumes(self, record: PodRecord) -> None:
         if any(record.volumes):
-            self.storage.release(record.volumes)
+            self.storage.unreserve(record.volumes)
             record.volumes = NO_VOLUMES
 
     def _keep_promise(self, record: PodRecord) -> None:
@@ -282,7 +282,7 @@ class Cluster:
         else:
             record.nominated_node = promised
 
-    def _note_nomination(self, record: PodRecord) -> Happened:
+    def _note_nomination(self, record: PodRecord) -> ClusterEvent:
         """Keep who was promised which node; a promise that ends frees room for others."""
         before = self.nominated.pop(record.uid, None)
         promised = record.nominated_node if record.schedulable else ""
@@ -290,8 +290,8 @@ class Cluster:
             self.nominated[record.uid] = record
         self.promises_ended += before is not None and not promised
         if before is None or before.nominated_node == promised:
-            return NOTHING
-        return Happened(_PROMISE_ENDED, before.nominated_node)
+            return NO_EVENT
+        return ClusterEvent(_PROMISE_ENDED, before.nominated_node)
 
     def _is_new_victim(self, known: PodRecord | None, record: PodRecord) -> bool:
         """Jobs of higher priority may have been refused because this pod could not be evicted."""
@@ -299,22 +299,22 @@ class Cluster:
             return False
         return known is None or known.node != record.node or not self.may_be_evicted(known)
 
-    def _enter(self, record: PodRecord) -> Happened:
+    def _enter(self, record: PodRecord) -> ClusterEvent:
         if not record.node:
-            return NOTHING
+            return NO_EVENT
         self._on_node[record.node].add(record.uid)
         self._count(record, 1)
-        return Happened(Change.POD_CAME, record.node)
+        return ClusterEvent(EventKind.POD_CAME, record.node)
 
-    def _leave(self, record: PodRecord) -> Happened:
+    def _leave(self, record: PodRecord) -> ClusterEvent:
         if not record.node:
-            return NOTHING
+            return NO_EVENT
         uids = self._on_node[record.node]
         uids.discard(record.uid)
         if not uids:
             del self._on_node[record.node]
         self._count(record, -1)
-        return Happened(_LEFT, record.node)
+        return ClusterEvent(_LEFT, record.node)
 
     def _count(self, record: PodRecord, times: int) -> None:
         row = self.nodes.row_of(record.node)

@@ -44,7 +44,7 @@ class Occupancy:
         self._nodes.take_all(rows, shape, counts)
         self.census.move_all(rows, shape, counts)
 
-    def move_crowds(self, crowds: Iterable[Crowd], sign: int) -> None:
+    def move_counts(self, crowds: Iterable[Crowd], sign: int) -> None:
         """The same for pods of many shapes: most ask for the same few sizes, and room is moved once for each size."""
         rows: defaultdict[Request, Counter[int]] = defaultdict(Counter)
         like: dict[Request, Shape] = {}
@@ -57,7 +57,7 @@ class Occupancy:
             total = rows[shape.request]
             for row, count in counts.items():
                 total[row] += sign * count
-            self.census.move_crowd(shape, counts, sign)
+            self.census.move_count(shape, counts, sign)
         for request, moved in rows.items():
             size = len(moved)
             self._nodes.take_all(

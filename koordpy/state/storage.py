@@ -45,8 +45,8 @@ class Storage:
         self.attachments: dict[str, VolumeAttachment] = {}
         self.users: defaultdict[str, dict[int, int]] = defaultdict(dict)  # claim key -> node row -> pods
         # How many pods hold each promise: pods that share a claim hold what was promised to it together.
-        self._promised_volumes: Counter[tuple[str, str]] = Counter()  # claim key, volume name
-        self._promised_nodes: dict[str, tuple[str, int]] = {}  # claim key -> node name, pods
+        self._reserved_volumes: Counter[tuple[str, str]] = Counter()  # claim key, volume name
+        self._reserved_nodes: dict[str, tuple[str, int]] = {}  # claim key -> node name, pods
         self.generation = 0
 
     def changed(self) -> None:
@@ -66,24 +66,24 @@ class Storage:
                 del self.users[claim.key]
         self.generation += 1
 
-    def promise(self, choice: VolumeChoice, node: str) -> None:
+    def reserve(self, choice: VolumeChoice, node: str) -> None:
         """Reserve what was chosen for a pod on a node."""
-        self._promised_volumes.update(choice.static)
+        self._reserved_volumes.update(choice.static)
         for claim in choice.provisioned:
-            _, pods = self._promised_nodes.get(claim, ("", 0))
-            self._promised_nodes[claim] = node, pods + 1
+            _, pods = self._reserved_nodes.get(claim, ("", 0))
+            self._reserved_nodes[claim] = node, pods + 1
         self.generation += 1
 
-    def release(self, choice: VolumeChoice) -> None:
+    def unreserve(self, choice: VolumeChoice) -> None:
         """Take a promise back; others that share the claim keep theirs."""
         for pair in choice.static:
-            self._promised_volumes[pair] -= 1
-            if not self._promised_volumes[pair]:
-                del self._promised_volumes[pair]
+            self._reserved_volumes[pair] -= 1
+            if not self._reserved_volumes[pair]:
+                del self._reserved_volumes[pair]
         for claim in choice.provisioned:
-            node, pods = self._promised_nodes.pop(claim)
+            node, pods = self._reserved_nodes.pop(claim)
             if pods > 1:
-                self._promised_nodes[claim] = node, pods - 1
+                self._reserved_nodes[claim] = node, pods - 1
         self.generation += 1
 
     # --- questions ---
@@ -97,17 +97,17 @@ class Storage:
 
     def selected_node(self, claim: PersistentVolumeClaim) -> str:
         """Where the claim is being provisioned, by somebody's word or by our own promise."""
-        promised, _ = self._promised_nodes.get(claim.metadata.key, ("", 0))
+        promised, _ = self._reserved_nodes.get(claim.metadata.key, ("", 0))
         return claim.metadata.annotations.get(SELECTED_NODE) or promised
 
-    def promised_volumes(self) -> dict[str, str]:
+    def reserved_volumes(self) -> dict[str, str]:
         """The claim, by key, to which each volume, by name, was promised."""
-        return {volume: claim for claim, volume in self._promised_volumes}
+        return {volume: claim for claim, volume in self._reserved_volumes}
 
-    def is_promised(self, choice: VolumeChoice) -> bool:
+    def is_reserved(self, choice: VolumeChoice) -> bool:
         """Some pod still holds it; a pod that is gone or forgotten does not."""
-        return self._promised_volumes.keys() >= set(choice.static) and (
-            self._promised_nodes.keys() >= set(choice.provisioned)
+        return self._reserved_volumes.keys() >= set(choice.static) and (
+            self._reserved_nodes.keys() >= set(choice.provisioned)
         )
 
     def belongs_to(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

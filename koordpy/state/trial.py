@@ -48,15 +48,15 @@ class Trial:
             self._occupancy.move_all(rows, shape, counts)
             self._log.append((rows, shape, counts))
 
-    def place_crowds(self, crowds: Sequence[Crowd], sign: int) -> None:
+    def place_counts(self, crowds: Sequence[Crowd], sign: int) -> None:
         """The same for pods of many shapes; a sign of -1 tries the nodes without them."""
-        self._occupancy.move_crowds(crowds, sign)
+        self._occupancy.move_counts(crowds, sign)
         self._log.append(_Crowds(crowds, sign))
 
-    def promise(self, volumes: VolumeChoice, node: str) -> None:
+    def reserve_volumes(self, volumes: VolumeChoice, node: str) -> None:
         """Try with these volumes taken."""
         if any(volumes):
-            self._occupancy.storage.promise(volumes, node)
+            self._occupancy.storage.reserve(volumes, node)
             self._log.append(volumes)
 
     def mark(self) -> int:
@@ -68,9 +68,9 @@ class Trial:
         while len(self._log) > mark:
             step = self._log.pop()
             if isinstance(step, VolumeChoice):
-                self._occupancy.storage.release(step)
+                self._occupancy.storage.unreserve(step)
             elif isinstance(step, _Crowds):
-                self._occupancy.move_crowds(step.crowds, -step.sign)
+                self._occupancy.move_counts(step.crowds, -step.sign)
             elif isinstance(step[0], int):
                 row, shape, count = step
                 self._occupancy.move(row, shape, -count)

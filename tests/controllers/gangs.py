@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from koordpy.api.gangs import SAYS_NOTHING, Wishes
+from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.podgroup import PodGroup, PodGroupSpec, PodGroupStatus
 from koordpy.controllers.podgroup.members import Member
@@ -28,7 +28,7 @@ def member(letter: str, number: int = 0, **given: Any) -> Member:
         "gated": kind == "g",
         "leaving": letter.isupper(),
         "owners": "",
-        "wishes": SAYS_NOTHING,
+        "declaration": DECLARES_NOTHING,
     }
     return Member(**(fields | given))
 
@@ -37,8 +37,8 @@ def members(letters: str, **given: Any) -> list[Member]:
     return [member(letter, number, **given) for number, letter in enumerate(letters)]
 
 
-def saying(minimum: int) -> Wishes:
-    return Wishes(minimum=minimum)
+def saying(minimum: int) -> GangDeclaration:
+    return GangDeclaration(minimum=minimum)
 
 
 def group(minimum: int = 4, **annotations: str) -> PodGroup:

@@ -113,7 +113,7 @@ def test_a_member_that_ended_without_ever_having_a_node_was_not_scheduled():
 
 
 def test_the_annotation_of_a_member_counts_more_than_the_podgroups():
-    gang = members("pp", wishes=saying(2))
+    gang = members("pp", declaration=saying(2))
     assert status_of(gang, group(4, min_available="3"), NOTHING).phase == "PreScheduling"
 
 
@@ -122,7 +122,7 @@ def test_the_annotation_of_a_podgroup_counts_more_than_its_spec():
 
 
 def test_among_members_the_oldest_that_says_something_is_heard():
-    gang = [member("p", 0), member("p", 2, wishes=saying(9)), member("p", 1, wishes=saying(3))]
+    gang = [member("p", 0), member("p", 2, declaration=saying(9)), member("p", 1, declaration=saying(3))]
     assert status_of(gang, group(4), NOTHING).phase == "PreScheduling"
 
 

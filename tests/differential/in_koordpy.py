@@ -22,10 +22,10 @@ from koordpy.api.storage import (
 from koordpy.api.workload import Namespace, ReplicaSet, Service
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Job
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.framework.profiles import PluginSet, ProfileSpec, build_profile
 from koordpy.plan.placement import fit
 from koordpy.plan.placement.pods import place_nominated, plan
-from koordpy.plan.preemption.eligibility import make_room
+from koordpy.plan.preemption.eligibility import find_preemption
 from koordpy.scheduler.ingest.intake import (
     BudgetIntake,
     NamespaceIntake,
@@ -49,7 +49,7 @@ from tests.differential.world import OWNERS
 Json = dict[str, Any]
 
 # Without the score that kube-scheduler does not have; on pods that say nothing about the network it is 0.
-PROFILE = build_profile(KUBE_SCHEDULER, Wishes(scores=PluginSet(disabled=("NetworkTopology",))))
+PROFILE = build_profile(KUBE_SCHEDULER, ProfileSpec(scores=PluginSet(disabled=("NetworkTopology",))))
 STRUCTS = {
     "Namespace": Namespace,
     "Node": Node,
@@ -86,9 +86,9 @@ def answer(surroundings: Iterable[Json], incoming: Json) -> Answer:
 
 def _refused(record: PodRecord, refusal: Refusal, cluster: Cluster) -> Answer:
     """No node is free: somebody may have to leave."""
-    if not len(cluster.nodes) or not refusal.cures:
+    if not len(cluster.nodes) or not refusal.wake_on:
         return Answer(message=refusal.message)
-    found = make_room(Job(record.key, (record,)), cluster, {KUBE_SCHEDULER: PROFILE})
+    found = find_preemption(Job(record.key, (record,)), cluster, {KUBE_SCHEDULER: PROFILE})
     message = f"{refusal.message} preemption: {found}"
     if isinstance(found, str):
         return Answer(message=message)

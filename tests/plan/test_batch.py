@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy.plan.framework.profile import Profile
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile, default_profile
+from koordpy.plan.framework.profiles import PluginSet, ProfileSpec, build_profile, default_profile
 from koordpy.plan.placement import batch, fit
 from koordpy.state.cluster import Cluster
 from koordpy.state.trial import Trial
@@ -21,8 +21,8 @@ MOST = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu
 EFFECTS = ["PreferNoSchedule", "NoSchedule"]
 PROFILES = [
     default_profile("koord-scheduler"),
-    build_profile("packing", Wishes(args={"NodeResourcesFit": MOST})),
-    build_profile("plain", Wishes(scores=PluginSet(enabled=(("ImageLocality", 1),), disabled=("*",)))),
+    build_profile("packing", ProfileSpec(args={"NodeResourcesFit": MOST})),
+    build_profile("plain", ProfileSpec(scores=PluginSet(enabled=(("ImageLocality", 1),), disabled=("*",)))),
 ]
 
 

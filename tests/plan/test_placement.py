@@ -123,8 +123,8 @@ def test_weights_decide_between_scores():
     cluster = cluster_of(
         node("liked", labels={"disk": "ssd"}, taints=[taint("spot", effect="PreferNoSchedule")]), node("plain")
     )
-    wishes = affinity(prefer_nodes=[(100, node_term(requirement("disk", "Exists")))])
-    assert nodes_of(cluster, pod(affinity=wishes)) == ["plain"]
+    declaration = affinity(prefer_nodes=[(100, node_term(requirement("disk", "Exists")))])
+    assert nodes_of(cluster, pod(affinity=declaration)) == ["plain"]
 
 
 def test_the_only_node_is_taken_without_scores(monkeypatch):

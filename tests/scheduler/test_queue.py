@@ -1,12 +1,12 @@
 """The queue: who is next, who sleeps, who is woken by what."""
 
 from koordpy.scheduler.queue.queue import JobQueue
-from koordpy.scheduler.queue.ticket import Alike, State
+from koordpy.scheduler.queue.ticket import Equivalence, State
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from tests.builders import pod
 
-FREED = Change.ROOM_FREED
+FREED = EventKind.ROOM_FREED
 
 
 class Bench:
@@ -19,13 +19,13 @@ class Bench:
         self.small, self.large = (cluster.upsert_pod(pod(cpu=cpu))[0].shape for cpu in (1, 2))
 
     def add(self, key, *, priority=0, created=0.0, shape=None):
-        self.queue.add(key, Alike(((shape or self.small, 1),), ""), name=key, priority=priority, created=created)
+        self.queue.add(key, Equivalence(((shape or self.small, 1),), ""), name=key, priority=priority, created=created)
 
-    def park(self, key, cures=FREED):
+    def add_unschedulable(self, key, wake_on=FREED):
         ticket = self.queue.pop()
         assert ticket is not None
         assert ticket.key == key
-        self.queue.park(ticket, cures)
+        self.queue.add_unschedulable(ticket, wake_on)
         return ticket
 
     def room_for(self, *shapes, change=FREED):
@@ -50,7 +50,7 @@ def test_higher_priority_first_then_older_then_by_name():
 def test_a_job_that_failed_goes_behind_those_that_have_waited_less_but_never_failed():
     bench = Bench()
     bench.add("big", created=1)
-    bench.park("big")
+    bench.add_unschedulable("big")
     bench.add("later", created=999)
     bench.room_for(bench.small)
     assert bench.order() == ["later", "big"]
@@ -59,9 +59,9 @@ def test_a_job_that_failed_goes_behind_those_that_have_waited_less_but_never_fai
 def test_a_parked_job_sleeps_until_its_cure_happens():
     bench = Bench()
     bench.add("a")
-    bench.park("a", cures=FREED)
+    bench.add_unschedulable("a", wake_on=FREED)
     bench.now += 10_000
-    bench.room_for(bench.small, change=Change.NODE_GREW)
+    bench.room_for(bench.small, change=EventKind.NODE_GREW)
     assert bench.order() == []
     bench.room_for(bench.small)
     assert bench.order() == ["a"]
@@ -70,7 +70,7 @@ def test_a_parked_job_sleeps_until_its_cure_happens():
 def test_a_cure_without_room_for_the_shape_wakes_nobody():
     bench = Bench()
     bench.add("a", shape=bench.large)
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.room_for(bench.small)
     assert bench.order() == []
 
@@ -80,7 +80,7 @@ def test_one_scout_is_woken_per_shape_and_its_success_wakes_the_next():
     for key in ("a", "b", "c"):
         bench.add(key)
     for key in ("a", "b", "c"):
-        bench.park(key)
+        bench.add_unschedulable(key)
     bench.room_for(bench.small)
     scout = bench.queue.pop()
     assert bench.queue.pop() is None
@@ -92,10 +92,10 @@ def test_a_refused_scout_leaves_the_others_asleep():
     bench = Bench()
     bench.add("a")
     bench.add("b")
-    bench.park("a")
-    bench.park("b")
+    bench.add_unschedulable("a")
+    bench.add_unschedulable("b")
     bench.room_for(bench.small)
-    bench.park("a")
+    bench.add_unschedulable("a")
     assert bench.order() == []
 
 
@@ -103,8 +103,8 @@ def test_a_scout_that_is_deleted_passes_the_news_on():
     bench = Bench()
     bench.add("a")
     bench.add("b")
-    bench.park("a")
-    bench.park("b")
+    bench.add_unschedulable("a")
+    bench.add_unschedulable("b")
     bench.room_for(bench.small)
     bench.queue.remove("a")
     assert bench.order() == ["b"]
@@ -115,10 +115,10 @@ def test_the_newest_refusal_of_a_shape_says_what_cures_all_of_it():
     bench = Bench()
     bench.add("a")
     bench.add("b")
-    bench.park("a", cures=Change.NODE_ADDED)
-    bench.park("b", cures=Change.NODE_ADDED)
-    bench.room_for(bench.small, change=Change.NODE_ADDED)
-    bench.park("a", cures=Change.NODE_ADDED | FREED)
+    bench.add_unschedulable("a", wake_on=EventKind.NODE_ADDED)
+    bench.add_unschedulable("b", wake_on=EventKind.NODE_ADDED)
+    bench.room_for(bench.small, change=EventKind.NODE_ADDED)
+    bench.add_unschedulable("a", wake_on=EventKind.NODE_ADDED | FREED)
     bench.room_for(bench.small, change=FREED)
     assert bench.order() == ["b"]
 
@@ -126,9 +126,9 @@ def test_the_newest_refusal_of_a_shape_says_what_cures_all_of_it():
 def test_a_cure_cuts_a_back_off_short_but_only_once():
     bench = Bench()
     bench.add("a")
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.room_for(bench.small)
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.room_for(bench.small)
     assert bench.order() == []
     assert bench.queue.seconds_to_next() == 1.0
@@ -140,12 +140,12 @@ def test_later_news_is_tried_a_second_after_the_last_refusal_however_long_the_ba
     bench = Bench()
     bench.add("a")
     for _ in range(4):
-        bench.park("a")
+        bench.add_unschedulable("a")
         bench.now += 8.0
         bench.room_for(bench.small)
-    bench.park("a")  # backs off for ten seconds
+    bench.add_unschedulable("a")  # backs off for ten seconds
     bench.room_for(bench.small)
-    bench.park("a")  # the early wake-up was a false hope
+    bench.add_unschedulable("a")  # the early wake-up was a false hope
     bench.now += 0.25
     bench.room_for(bench.small)
     assert bench.queue.seconds_to_next() == 0.75
@@ -156,11 +156,11 @@ def test_trying_after_the_success_of_another_does_not_use_up_the_early_wake():
     bench = Bench()
     bench.add("a")
     bench.add("b")
-    bench.park("a")
-    bench.park("b")
+    bench.add_unschedulable("a")
+    bench.add_unschedulable("b")
     bench.room_for(bench.small)
     bench.queue.done(bench.queue.pop())
-    bench.park("b")
+    bench.add_unschedulable("b")
     bench.room_for(bench.small)
     assert bench.order() == ["b"]
 
@@ -179,7 +179,7 @@ def test_errors_back_off_from_one_to_ten_seconds():
 def test_adding_the_same_job_again_does_not_wake_it():
     bench = Bench()
     bench.add("a")
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.add("a")
     assert bench.order() == []
 
@@ -187,7 +187,7 @@ def test_adding_the_same_job_again_does_not_wake_it():
 def test_a_job_that_asks_for_something_else_is_tried_at_once():
     bench = Bench()
     bench.add("a", shape=bench.large)
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.add("a", shape=bench.small)
     assert bench.order() == ["a"]
 
@@ -197,7 +197,7 @@ def test_a_job_removed_while_it_is_planned_does_not_come_back():
     bench.add("a")
     ticket = bench.queue.pop()
     bench.queue.remove("a")
-    bench.queue.park(ticket, FREED)
+    bench.queue.add_unschedulable(ticket, FREED)
     bench.room_for(bench.small)
     assert bench.order() == []
 
@@ -216,31 +216,31 @@ def test_counts_tell_where_the_jobs_are():
     bench = Bench()
     for key in ("a", "b", "c"):
         bench.add(key)
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.queue.retry(bench.queue.pop())
     counts = bench.queue.counts()
-    assert (counts[State.ACTIVE], counts[State.BACKOFF], counts[State.PARKED]) == (1, 1, 1)
+    assert (counts[State.ACTIVE], counts[State.BACKOFF], counts[State.UNSCHEDULABLE]) == (1, 1, 1)
 
 
 def test_a_job_is_tried_at_once_when_what_it_waited_for_has_happened_whatever_its_back_off():
     bench = Bench()
     bench.add("a")
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.room_for(bench.small)
-    bench.park("a")  # woken in vain: from now on news have to wait
+    bench.add_unschedulable("a")  # woken in vain: from now on news have to wait
     bench.room_for(bench.small)
     assert bench.queue.pop() is None
-    bench.queue.try_now("a")
+    bench.queue.activate_now("a")
     assert bench.order() == ["a"]
 
 
 def test_trying_now_wakes_a_parked_job_and_nobody_who_is_not_there():
     bench = Bench()
     bench.add("a")
-    bench.park("a")
-    bench.queue.try_now("gone")
+    bench.add_unschedulable("a")
+    bench.queue.activate_now("gone")
     assert bench.queue.pop() is None
-    bench.queue.try_now("a")
+    bench.queue.activate_now("a")
     assert bench.order() == ["a"]
 
 
@@ -249,7 +249,7 @@ def test_those_right_behind_a_ticket_are_popped_with_it_as_long_as_they_are_like
     for number, shape in enumerate((bench.small, bench.small, bench.small, bench.large, bench.small)):
         bench.add(f"p{number}", created=number, shape=shape)
     first = bench.queue.pop()
-    assert [ticket.key for ticket in bench.queue.pop_alike(first, 10)] == ["p1", "p2"]
+    assert [ticket.key for ticket in bench.queue.pop_equivalent(first, 10)] == ["p1", "p2"]
     assert bench.order() == ["p3", "p4"]
 
 
@@ -257,7 +257,7 @@ def test_those_behind_of_another_priority_are_not_popped_with_it():
     bench = Bench()
     bench.add("high", priority=1)
     bench.add("low")
-    assert bench.queue.pop_alike(bench.queue.pop(), 10) == []
+    assert bench.queue.pop_equivalent(bench.queue.pop(), 10) == []
     assert bench.order() == ["low"]
 
 
@@ -267,14 +267,14 @@ def test_no_more_are_popped_than_asked_for_and_nobody_who_is_gone():
         bench.add(f"p{number}", created=number)
     first = bench.queue.pop()
     bench.queue.remove("p1")
-    assert [ticket.key for ticket in bench.queue.pop_alike(first, 2)] == ["p2", "p3"]
+    assert [ticket.key for ticket in bench.queue.pop_equivalent(first, 2)] == ["p2", "p3"]
 
 
 def test_whoever_is_put_back_has_its_place_again():
     bench = Bench()
     for number in range(3):
         bench.add(f"p{number}", created=number)
-    for ticket in reversed(bench.queue.pop_alike(bench.queue.pop(), 10)):
+    for ticket in reversed(bench.queue.pop_equivalent(bench.queue.pop(), 10)):
         bench.queue.put_back(ticket)
     assert bench.order() == ["p1", "p2"]
 

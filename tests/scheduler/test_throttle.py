@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from koordpy.plan.framework.answers import Refusal
-from koordpy.scheduler.report.throttle import Restraint
-from koordpy.state.events import Change
+from koordpy.scheduler.report.throttle import Throttle
+from koordpy.state.events import EventKind
 
 
 class Clock:
@@ -15,18 +15,18 @@ class Clock:
 
 
 def said(text: str) -> Refusal:
-    return Refusal(text, Change.NONE, "uid")
+    return Refusal(text, EventKind.NONE, "uid")
 
 
 def test_a_reason_of_another_kind_is_told_at_once():
-    restraint = Restraint(Clock())
+    restraint = Throttle(Clock())
     assert not restraint.holds_back("a", said("0/5 nodes are available: 5 Insufficient cpu."))
     assert not restraint.holds_back("a", said("0/5 nodes are available: 5 Insufficient memory."))
 
 
 def test_figures_alone_are_held_back_and_the_newest_are_told_when_their_time_has_come():
     clock = Clock()
-    restraint = Restraint(clock)
+    restraint = Throttle(clock)
     assert not restraint.holds_back("a", said("500 Insufficient cpu"))
     assert restraint.holds_back("a", said("499 Insufficient cpu"))
     assert restraint.holds_back("a", said("498 Insufficient cpu"))
@@ -39,7 +39,7 @@ def test_figures_alone_are_held_back_and_the_newest_are_told_when_their_time_has
 
 def test_what_was_held_back_is_not_told_after_a_reason_of_another_kind_or_the_same_words_again():
     clock = Clock()
-    restraint = Restraint(clock)
+    restraint = Throttle(clock)
     for uid in ("a", "b", "c"):
         restraint.holds_back(uid, said("500 Insufficient cpu"))
         restraint.holds_back(uid, said("499 Insufficient cpu"))
@@ -51,6 +51,6 @@ def test_what_was_held_back_is_not_told_after_a_reason_of_another_kind_or_the_sa
 
 
 def test_each_pod_is_told_for_itself():
-    restraint = Restraint(Clock())
+    restraint = Throttle(Clock())
     restraint.holds_back("a", said("500 Insufficient cpu"))
     assert not restraint.holds_back("b", said("499 Insufficient cpu"))

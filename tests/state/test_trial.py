@@ -58,7 +58,7 @@ def test_undoing_to_a_mark_gives_back_the_volumes_promised_since():
     with Trial(cluster.occupancy) as trial:
         trial.place(0, shapes[0])
         mark = trial.mark()
-        trial.promise(promised, "n1")
+        trial.reserve_volumes(promised, "n1")
         assert cluster.storage.selected_node(claim) == "n1"
         trial.undo(mark)
         assert cluster.storage.selected_node(claim) == ""

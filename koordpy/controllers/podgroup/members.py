@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.gangs import Wishes, wishes_of
+from koordpy.api.gangs import GangDeclaration, declaration_of
 from koordpy.api.keys import POD_SCHEDULED
 from koordpy.api.meta import ObjectMeta, Struct
 from koordpy.api.pod import SchedulingGate
@@ -52,7 +52,7 @@ class Member(NamedTuple):
     gated: bool
     leaving: bool  # somebody has asked for its deletion
     owners: str  # namespace/name, sorted, joined by commas
-    wishes: Wishes  # what its annotations say about the gang
+    declaration: GangDeclaration  # what its annotations say about the gang
 
     @property
     def finished(self) -> bool:
@@ -71,7 +71,7 @@ def member_of(pod: GangPod, seen_at: float) -> Member:
         gated=bool(spec.scheduling_gates),
         leaving=meta.deletion_timestamp is not None,
         owners=",".join(sorted(f"{meta.namespace}/{owner.name}" for owner in meta.owner_references)),
-        wishes=wishes_of(meta),
+        declaration=declaration_of(meta),
     )
 
 

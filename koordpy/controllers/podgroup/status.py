@@ -86,8 +86,8 @@ def _tally(counted: list[Member]) -> _Tally:
 
 def _minimum(members: Collection[Member], pod_group: PodGroup | None) -> int:
     """The gang's minimum, as the scheduler resolves it; 0 when nobody says one."""
-    speaking = [member for member in members if member.wishes.minimum is not None]
-    voices = [min(speaking, key=_age).wishes] if speaking else []
+    speaking = [member for member in members if member.declaration.minimum is not None]
+    voices = [min(speaking, key=_age).declaration] if speaking else []
     return resolve(voices, pod_group, _DEFAULTS).minimum or 0
 
 

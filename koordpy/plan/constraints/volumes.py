@@ -240,7 +240,7 @@ def _candidates(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[bool, l
     storage = cluster.storage
     if storage.selected_node(claim):
         return False, []
-    promised = storage.promised_volumes()
+    promised = storage.reserved_volumes()
     usable = [volume for volume in storage.volumes.values() if _is_usable(volume, claim, cluster)]
     own = [
         volume

@@ -16,10 +16,12 @@ from koordpy.plan.framework.answers import Reason
 from koordpy.plan.framework.profile import Profile
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
-_NOT_NAMED = Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]", preemption_helps=False, cures=Change.NODE_ADDED)
+_NOT_NAMED = Reason(
+    "node(s) didn't satisfy plugin(s) [NodeAffinity]", preemption_helps=False, wake_on=EventKind.NODE_ADDED
+)
 
 
 def feasible(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:

@@ -13,14 +13,14 @@ import numpy as np
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Demand
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.nodes.resources import shown
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 
-_ROOM = Change.NODE_ADDED | Change.NODE_GREW | Change.NODE_TAINTS | Change.ROOM_FREED | Change.VICTIMS
+_ROOM = EventKind.NODE_ADDED | EventKind.NODE_GREW | EventKind.NODE_TAINTS | EventKind.ROOM_FREED | EventKind.VICTIMS
 _MOST_NAMES = 5
 _NOBODY = -(2**31)  # the lowest priority
 
@@ -53,7 +53,7 @@ def not_ready(group: GangGroup, cluster: Cluster, culprit: str) -> Refusal | Non
     for problem in (_missing, _not_running):  # what somebody can mend, before what follows from it
         for gang_id in absent:
             if text := problem(gang_id, group, cluster):
-                return Refusal(text, Change.NONE, culprit, plugins=frozenset(("Coscheduling",)))
+                return Refusal(text, EventKind.NONE, culprit, plugins=frozenset(("Coscheduling",)))
     return _resources_missing(own, cluster, culprit)
 
 

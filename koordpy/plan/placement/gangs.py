@@ -21,7 +21,7 @@ from koordpy.plan.placement.pods import place, place_nominated, refused_without_
 from koordpy.plan.scores.node_resources_fit import NodeResourcesFit, most_allocated
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
@@ -98,7 +98,7 @@ class _Attempt:
         self.placements: list[Placement] = []
         self.short: dict[str, Refusal] = {}  # by gang: why it falls short of its minimum
         self.left_over: Refusal | None = None
-        self._cures = Change.NONE  # of everybody who found no room: any of them may be who is needed
+        self._cures = EventKind.NONE  # of everybody who found no room: any of them may be who is needed
         self._culprits: dict[str, tuple[_Batch, Refusal, PodRecord]] = {}  # by gang that falls short
         self._placed: Counter[str] = Counter()  # by gang
 
@@ -113,9 +113,9 @@ class _Attempt:
                 self._place_surplus()
         for gang, (each, refusal, culprit) in self._culprits.items():
             said = _said_for_gang(refusal, each.demand, self._placed[gang], culprit)
-            self.short[gang] = replace(said, cures=self._cures)
+            self.short[gang] = replace(said, wake_on=self._cures)
         if self.left_over is not None:
-            self.left_over = replace(self.left_over, cures=self._cures)
+            self.left_over = replace(self.left_over, wake_on=self._cures)
 
     def _place_needed(self) -> None:
         """A strict gang that falls short ends it; only its own other members are still tried, to be counted."""
@@ -176,7 +176,7 @@ class _Attempt:
         each.members = [member for member in each.members if member.uid not in placed]
         each.stuck = refusal is not None
         if refusal is not None:
-            self._cures |= refusal.cures
+            self._cures |= refusal.wake_on
         return refusal
 
     def _place_members(self, each: _Batch, members: list[PodRecord]) -> Refusal | None:
@@ -197,7 +197,7 @@ class _Attempt:
         offered = self._offered(each, shape)
         if offered is None:  # each that was promised a node tries that one first
             return sorted(members, key=lambda member: not member.nominated_node)
-        members = self._keep_promises(shape, members, offered)
+        members = self._place_nominated(shape, members, offered)
         rows = batch.fill(shape, len(members), offered, self._cluster, each.profile)
         names = self._cluster.nodes.names
         self.placements += [Placement(member.uid, names[row]) for member, row in zip(members, rows, strict=False)]
@@ -205,7 +205,7 @@ class _Attempt:
             self._occupy(shape, rows)
         return members[len(rows) :]
 
-    def _keep_promises(self, shape: Shape, members: list[PodRecord], offered: Ints) -> list[PodRecord]:
+    def _place_nominated(self, shape: Shape, members: list[PodRecord], offered: Ints) -> list[PodRecord]:
         """Whoever was promised a node that has a slot goes there; returns the others. What is taken is not offered."""
         others: list[PodRecord] = []
         rows: list[int] = []
@@ -255,7 +255,7 @@ def _no_nodes(job: Job) -> Refusal:
     """The first node that comes gives another reason, if not a place: hence its coming is a cure, room or no room."""
     refusal = no_node_fits(job.members[0].uid if job.members else "", 0, {})
     gangs = ", ".join(f"gang {demand.gang}: {demand.counted} of {demand.minimum} members fit" for demand in job.demands)
-    return replace(refusal, message=f"{refusal.message}. {gangs}.", cures=refusal.cures | Change.DOMAINS)
+    return replace(refusal, message=f"{refusal.message}. {gangs}.", wake_on=refusal.wake_on | EventKind.DOMAINS)
 
 
 def _said_for_gang(refusal: Refusal, demand: Demand, placed: int, culprit: PodRecord) -> Refusal:

@@ -12,7 +12,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import fit
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.storage import NO_VOLUMES
@@ -65,7 +65,7 @@ def place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, trial
     node = cluster.nodes.names[row]
     volumes = choice_at(shape, cluster, row) if shape.traits.claims else NO_VOLUMES
     trial.place(row, shape)
-    trial.promise(volumes, node)
+    trial.reserve_volumes(volumes, node)
     return Placement(member.uid, node, volumes)
 
 
@@ -113,4 +113,4 @@ def place_nominated(member: PodRecord, job: Job, cluster: Cluster, trial: Trial)
 
 
 def _unreadable(member: PodRecord, problem: str) -> Refusal:
-    return Refusal(f"pod {member.key} cannot be read: {problem}", cures=Change.NONE, culprit=member.uid)
+    return Refusal(f"pod {member.key} cannot be read: {problem}", wake_on=EventKind.NONE, culprit=member.uid)

@@ -87,9 +87,7 @@ def still_fits(member: PodRecord, cluster: Cluster, profile: Profile) -> bool:
         return bool(fit.feasible(member.shape, cluster, profile)[row])
 
 
-def who_must_let_go(
-    waiters: Iterable[Waiter], now: Worth, cluster: Cluster, worth: Callable[[], Worth]
-) -> list[Waiter]:
+def who_must_yield(waiters: Iterable[Waiter], now: Worth, cluster: Cluster, worth: Callable[[], Worth]) -> list[Waiter]:
     """Of those that wait with a lower priority, the ones that must let go for a job to fare better than it does now.
 
     Nobody lets go in vain: with all of them gone it must fare better, and whoever is not needed for that stays.

@@ -18,11 +18,12 @@ import numpy as np
 from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 from koordpy.plan.framework.answers import Placement
 from koordpy.plan.framework.job import Demand, Job
-from koordpy.plan.framework.profile import Filter, Profile
-from koordpy.plan.placement import batch, fit
+from koordpy.plan.framework.plugins import Filter
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.placement import fit
 from koordpy.plan.placement.pods import refused_without_asking
 from koordpy.plan.preemption.cost import Ledger, whole_gang
-from koordpy.plan.preemption.minimise import Guest, Sparing
+from koordpy.plan.preemption.minimise import Guest, Minimiser
 from koordpy.plan.preemption.removal import bound_to_stay, put_back, take_off, take_off_all
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
@@ -36,7 +37,7 @@ _Entry = tuple[_Price, int, int, int, int]  # price, rank of the node, row, stam
 _NOT_ASKED = -1  # as a version: by room alone, which is never too dear; the filters are asked when its turn comes
 
 
-class MakingRoom:
+class CandidateSearch:
     """One search, among victims of at most one priority."""
 
     def __init__(
@@ -46,7 +47,7 @@ class MakingRoom:
         self._profiles, self._trial = profiles, trial
         self.ledger = Ledger(cluster)
         asked = {row for member in job.members if member.shape is not None for row in member.shape.rows.tolist()}
-        self._sparing = Sparing(cluster, self.ledger, sorted(asked))
+        self._sparing = Minimiser(cluster, self.ledger, sorted(asked))
         self._staying = bound_to_stay(level, cluster)
         self._go_whole = any(gang.goes_whole for gang in cluster.gangs)
         self.room = _room_without(level, job, cluster, profiles)
@@ -201,7 +202,7 @@ class _Place:
 class _Filling:
     """The nodes for members of one shape, cheapest first."""
 
-    def __init__(self, making: MakingRoom, guest: Guest) -> None:
+    def __init__(self, making: CandidateSearch, guest: Guest) -> None:
         self._making, self.guest = making, guest
         self._ranks = making.cluster.nodes.ranks
         self._stamps: dict[int, int] = {}
@@ -311,7 +312,7 @@ def _minds_others(guest: Guest, cluster: Cluster) -> bool:
     counting = [each for each in guest.profile.filters if _counts_room(each)]
     if len(counting) != 1 or counting[0].ignores_some:
         return True  # what is arithmetic here would not be what it counts
-    return any(not batch.is_steady(each, guest.shape, cluster) for each, _ in _asked_others(guest, cluster))
+    return any(not each.steady(guest.shape, cluster) for each, _ in _asked_others(guest, cluster))
 
 
 def _counts_room(each: Filter) -> TypeGuard[NodeResourcesFit]:

@@ -22,7 +22,7 @@ from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
 from koordpy.state.trial import Trial
 
-__all__ = ["WAITS", "Preemption", "benefit_of", "make_room"]
+__all__ = ["WAITS", "Preemption", "benefit_of", "find_preemption"]
 
 WAITS = "not eligible due to a terminating pod on the nominated node."
 
@@ -32,7 +32,7 @@ def benefit_of(found: Preemption | str) -> tuple[float, ...]:
     return () if isinstance(found, str) else (1, *(-each for each in found.cost))
 
 
-def make_room(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Preemption | str:
+def find_preemption(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Preemption | str:
     """A preemption that lets the whole job in, or the reason why there is none, in kube-scheduler's words."""
     if not all(member.preempts for member in job.members):
         return "not eligible due to preemptionPolicy=Never."

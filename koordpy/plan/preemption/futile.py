@@ -16,14 +16,14 @@ from koordpy.plan.placement.pods import place_nominated
 from koordpy.plan.preemption.removal import take_off, take_off_all
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
 
 _ASKED_ONE_BY_ONE = 100  # nodes, to tell why a pod would not fit there
-_NOT_HELPFUL = Reason("Preemption is not helpful for scheduling", preemption_helps=False, cures=Change.NONE)
-_NO_VICTIMS = Reason("No preemption victims found for incoming pod", preemption_helps=False, cures=Change.NONE)
+_NOT_HELPFUL = Reason("Preemption is not helpful for scheduling", preemption_helps=False, wake_on=EventKind.NONE)
+_NO_VICTIMS = Reason("No preemption victims found for incoming pod", preemption_helps=False, wake_on=EventKind.NONE)
 
 
 def why_not(job: Job, cluster: Cluster, profiles: Mapping[str, Profile], answer: Plan | Refusal | None = None) -> str:

@@ -31,7 +31,7 @@ class Guest(NamedTuple):
     profile: Profile
 
 
-class Sparing:
+class Minimiser:
     """For the pods of one job; `resources` are the rows of what they ask for."""
 
     def __init__(self, cluster: Cluster, ledger: Ledger, resources: list[int]) -> None:

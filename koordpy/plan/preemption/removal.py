@@ -14,7 +14,7 @@ from koordpy.state.trial import Trial
 
 def take_off_all(level: int, cluster: Cluster, trial: Trial) -> None:
     """Everybody of at most this priority leaves, but for gangs that go as a whole and cannot."""
-    trial.place_crowds(cluster.evictable.by_shape(level), -1)
+    trial.place_counts(cluster.evictable.by_shape(level), -1)
     staying = (cluster.pods[uid] for uid in bound_to_stay(level, cluster))
     put_back((pod for pod in staying if cluster.may_be_evicted(pod) and pod.priority <= level), cluster, trial)
 
@@ -46,4 +46,4 @@ def _move(pods: Iterable[PodRecord], cluster: Cluster, trial: Trial, sign: int) 
         if row is not None and pod.shape is not None:
             rows[pod.shape][row] += 1
     if rows:
-        trial.place_crowds(list(rows.items()), sign)
+        trial.place_counts(list(rows.items()), sign)

@@ -20,7 +20,7 @@ from koordpy.plan.placement import batch, fit
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.placement.jobs import plan_job
 from koordpy.plan.placement.pods import place_nominated
-from koordpy.plan.preemption.candidates import MakingRoom
+from koordpy.plan.preemption.candidates import CandidateSearch
 from koordpy.plan.preemption.cost import Cost, Ledger, importance, whole_gang
 from koordpy.plan.preemption.futile import why_not
 from koordpy.plan.preemption.removal import bound_to_stay, take_off, take_off_all
@@ -105,8 +105,8 @@ def _lowest_level(levels: list[int], job: Job, cluster: Cluster, profiles: Profi
 
 def _solve(level: int, job: Job, cluster: Cluster, profiles: Profiles) -> Preemption | None:
     with Trial(cluster.occupancy) as trial:
-        _keep_promises(job, cluster, trial)
-        making = MakingRoom(job, cluster, profiles, trial, level=level)
+        _place_nominated(job, cluster, trial)
+        making = CandidateSearch(job, cluster, profiles, trial, level=level)
         placements = making.place_all()
     if placements is None:
         return None
@@ -182,7 +182,7 @@ def _without(victims: dict[str, PodRecord], some: Iterable[PodRecord], cluster: 
     return fewer
 
 
-def _keep_promises(job: Job, cluster: Cluster, trial: Trial) -> None:
+def _place_nominated(job: Job, cluster: Cluster, trial: Trial) -> None:
     """Those who were promised room will be there, and what is freed is not for us to take from them."""
     place_nominated(min(job.members, key=lambda member: member.priority), job, cluster, trial)
 
@@ -196,7 +196,7 @@ def _works(
         if not _all_let_in(placements, cluster, profiles, trial):
             return False
         mark = trial.mark()
-        _keep_promises(job, cluster, trial)
+        _place_nominated(job, cluster, trial)
         return trial.mark() == mark or _all_let_in(placements, cluster, profiles, trial)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from koordpy.plan.framework.plugins import BatchScore
 from koordpy.plan.framework.rowcache import by_row
 from koordpy.state.arrays import Ints, Rows
 from koordpy.state.cluster import Cluster
@@ -11,7 +12,7 @@ from koordpy.state.nodes.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 from koordpy.state.shapes import Shape
 
 
-class BalancedAllocation:
+class BalancedAllocation(BatchScore):
     """Around 75 when the pod changes nothing, towards 100 when it evens the node out, towards 50 when it tilts it."""
 
     name = "NodeResourcesBalancedAllocation"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from koordpy.plan.framework.plugins import Score
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.columns import NodeColumns
@@ -13,7 +14,7 @@ _LEAST = 23 * 1024 * 1024  # below this, pulling costs nothing worth a preferenc
 _MOST_PER_CONTAINER = 1000 * 1024 * 1024
 
 
-class ImageLocality:
+class ImageLocality(Score):
     """An image that few nodes have counts for less, so that the first node to pull it does not draw every pod."""
 
     name = "ImageLocality"

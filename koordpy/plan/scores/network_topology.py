@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.plan.topology.attraction import liked_by
+from koordpy.plan.framework.plugins import Score
+from koordpy.plan.topology.attraction import attracting_pods
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.shapes import Shape
 
 
-class NetworkTopology:
+class NetworkTopology(Score):
     """A pod on the same node counts for more than any number in the same block, and so on up the tree."""
 
     name = "NetworkTopology"
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         nothing: Ints = np.zeros(len(candidates), dtype=np.int64)
-        liked, levels = liked_by(shape, cluster), cluster.topology.levels
+        liked, levels = attracting_pods(shape, cluster), cluster.topology.levels
         if liked is None or not levels or not liked.any():
             return nothing
         counts = np.stack([level.sums(liked)[level.codes[candidates]] for level in levels])  # [L, C], the nodes last

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from koordpy.plan.framework.plugins import BatchScore
 from koordpy.plan.framework.rowcache import by_row
 from koordpy.plan.scores.resource_weights import CPU_AND_MEMORY, ResourceWeight
 from koordpy.state.arrays import Bools, Ints, Rows
@@ -21,7 +22,7 @@ from koordpy.state.shapes import Shape
 Strategy = Callable[[Ints, Ints], Ints]  # requested [C], allocatable [C] (never 0) -> 0..100 [C]
 
 
-class NodeResourcesFit:
+class NodeResourcesFit(BatchScore):
     """The weighted average of a strategy's opinion on each resource."""
 
     name = "NodeResourcesFit"

@@ -20,12 +20,13 @@ from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.plan.framework.answers import Gathered, Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
-from koordpy.plan.framework.profile import Profile, Score
+from koordpy.plan.framework.plugins import Score
+from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import batch, fit
 from koordpy.plan.placement.gangs import TIGHTLY, plan_gangs
 from koordpy.plan.placement.pods import place, place_nominated
-from koordpy.plan.topology.attraction import liking_of
-from koordpy.plan.topology.bounds import Together
+from koordpy.plan.topology.attraction import attraction_of
+from koordpy.plan.topology.bounds import DomainBounds
 from koordpy.plan.topology.layout import Tree, by_rank
 from koordpy.plan.topology.siblings import ROOM_IN_DOMAINS, Rules, called, no_such_layer, siblings_of, top_of
 from koordpy.state.arrays import Bools, Ints
@@ -104,7 +105,7 @@ class Gathering:
         self._multiples = {level: rule.multiple for level, rule in known if level is not None and rule.multiple > 1}
         self._top = top_of(rules, cluster)
         self._musts = [level for level, rule in known if level is not None and rule.must]
-        self._likes = liking_of(self._job.members, cluster)
+        self._likes = attraction_of(self._job.members, cluster)
         self._batches = _batches(self._job)
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
         self._together = self._several_kinds()
@@ -149,11 +150,11 @@ class Gathering:
                     offered = np.minimum(offered, _offered(shape, cluster, profile, len(members)))
         return offered
 
-    def _several_kinds(self) -> Together | None:
+    def _several_kinds(self) -> DomainBounds | None:
         if len(self._batches) == 1:
             return None
         wanted = [(shape, len(members)) for (shape, _), members in self._batches.items()]
-        return Together(self._cluster.nodes, wanted, [tree.sums[-1] for tree in self._trees])
+        return DomainBounds(self._cluster.nodes, wanted, [tree.sums[-1] for tree in self._trees])
 
     # --- which domain ---
 
@@ -339,7 +340,7 @@ class Gathering:
         return min(counted, len(self._job.members) - self._left_out.get((self._top, domain), 1))
 
 
-class _InOrder:
+class _InOrder(Score):
     """A score that fills nodes in a given order; the first that takes a pod is the best, however full it is."""
 
     name = "TreeOrder"

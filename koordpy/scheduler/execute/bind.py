@@ -26,7 +26,7 @@ from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.report.reporter import Reporter, ref
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change, Happened
+from koordpy.state.events import ClusterEvent, EventKind
 from koordpy.state.pods import PodRecord
 
 # Pods that wait for their volumes, which can take minutes, have a lane of their own: no other bind waits for them.
@@ -62,7 +62,7 @@ class Binder:
         reporter: Reporter,
         volumes: VolumeBinder,
         width: int,
-        on_freed: Callable[[Happened], None],
+        on_freed: Callable[[ClusterEvent], None],
     ) -> None:
         self._client, self._cluster, self._jobs = client, cluster, jobs
         self._reporter, self._volumes, self._on_freed = reporter, volumes, on_freed
@@ -177,8 +177,8 @@ class Binder:
         if gang is None:
             return
         release.nodes.setdefault(gang.id, []).append(node)
-        self._cluster.gangs.has_begun(gang)
-        self._jobs.take_note()
+        self._cluster.gangs.mark_started(gang)
+        self._jobs.sync()
 
     def _tell_gangs(self, release: _Release) -> None:
         if not release.of_gangs:
@@ -206,7 +206,7 @@ class Binder:
             return  # nothing was sent, and it is not ours to say
         log.warning("bind_failed", pod=pod.key, problem=str(problem))
         metrics.writes("bind", "failed").inc()
-        refusal = Refusal(f"binding failed: {problem}", Change.NONE, pod.uid, reason=SCHEDULER_ERROR)
+        refusal = Refusal(f"binding failed: {problem}", EventKind.NONE, pod.uid, reason=SCHEDULER_ERROR)
         self._reporter.refused(current, refusal)
 
     def _unreserve(self, pod: PodRecord) -> None:

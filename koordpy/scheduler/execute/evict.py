@@ -20,11 +20,11 @@ from koordpy import metrics
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from koordpy.kube.lane import Lane
-from koordpy.kube.writes import Disruption, PodRef, delete_pod, is_still_there, promise_node, say_disrupted
+from koordpy.kube.writes import Disruption, PodRef, delete_pod, is_still_there, say_disrupted, set_nominated_node
 from koordpy.plan.preemption.eligibility import Preemption
 from koordpy.scheduler.report.reporter import Reporter, ref
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Happened
+from koordpy.state.events import ClusterEvent
 from koordpy.state.pods import PodRecord
 
 _WIDTH = 16
@@ -71,7 +71,7 @@ class Evictor:
         cluster: Cluster,
         reporter: Reporter,
         *,
-        on_freed: Callable[[Happened], None],
+        on_freed: Callable[[ClusterEvent], None],
         on_withdrawn: Callable[[str, bool], None],
         on_cleared: Callable[[str], None],
         wall: Callable[[], float] = time.time,
@@ -260,7 +260,7 @@ class Evictor:
         if node and current.node:
             return  # on its way already; a promise taken back is said all the same, since the bind may fail
         try:
-            await promise_node(self._client, pod, node)
+            await set_nominated_node(self._client, pod, node)
         except (NotFound, NotLeading):
             return
         except ApiError as error:

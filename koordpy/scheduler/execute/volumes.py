@@ -110,7 +110,7 @@ class VolumeBinder:
         return all(self._is_usable(key, node) for key in (*dict(choice.static), *choice.provisioned))
 
     def _check_wanted(self, choice: VolumeChoice) -> None:
-        if not self._cluster.storage.is_promised(choice):
+        if not self._cluster.storage.is_reserved(choice):
             raise VolumesNotBound("the pod that they were promised to is gone")
 
     def _is_usable(self, key: str, node: str) -> bool:

@@ -26,7 +26,7 @@ from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Wants
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import NOTHING, Change, Happened
+from koordpy.state.events import NO_EVENT, ClusterEvent, EventKind
 from koordpy.state.pods import PodRecord
 from koordpy.state.room import Room
 from koordpy.state.storage import NO_VOLUMES
@@ -41,7 +41,7 @@ class HasMetadata(Protocol):
 
 T = TypeVar("T", bound=HasMetadata)
 
-_OTHER_SELECTORS = Happened(Change.SELECTORS, "")
+_OTHER_SELECTORS = ClusterEvent(EventKind.SELECTORS, "")
 
 
 class NodeIntake:
@@ -52,20 +52,20 @@ class NodeIntake:
 
     def upsert(self, node: Node) -> None:
         try:
-            happened = self._cluster.upsert_node(node)
+            event = self._cluster.upsert_node(node)
         except MalformedValue as error:
             metrics.MALFORMED.labels("Node").inc()
             log.warning("malformed_object", kind="Node", object=node.metadata.name, problem=str(error))
             return
-        self._changed(node.metadata.name, happened)
+        self._changed(node.metadata.name, event)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - nodes are known by name
         self._changed(key, self._cluster.remove_node(key))
 
-    def _changed(self, name: str, happened: Happened) -> None:
-        wake(self._cluster, self._queue, happened)
-        if happened.change:
-            self._jobs.recheck_promises({name})
+    def _changed(self, name: str, event: ClusterEvent) -> None:
+        wake(self._cluster, self._queue, event)
+        if event.kind:
+            self._jobs.recheck_nominations({name})
         self._jobs.recheck_waiting(name)  # also if it shrank, which is good news for nobody
 
 
@@ -79,7 +79,7 @@ class PodIntake:
 
     def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs, on_gone: Callable[[str], None]) -> None:
         self._cluster, self._queue, self._jobs, self._on_gone = cluster, queue, jobs, on_gone
-        self._news: list[Happened] = []
+        self._news: list[ClusterEvent] = []
         self._entered: list[str] = []  # nodes that pods have come to
 
     def upsert(self, pod: Pod) -> None:
@@ -89,41 +89,41 @@ class PodIntake:
         known = self._cluster.pods.get(pod.metadata.uid)
         was_on = known.node if known is not None else ""
         with reshaping(self._cluster, self._jobs.refresh_all):
-            record, happened = self._cluster.upsert_pod(pod)
+            record, event = self._cluster.upsert_pod(pod)
         if record.bound and any(record.volumes):
             # Its claims were bound before it was, so the API server's word replaces ours. A promise kept for the life
             # of the pod would hold back a volume that others could have by then.
-            self._cluster.storage.release(record.volumes)
+            self._cluster.storage.unreserve(record.volumes)
             record.volumes = NO_VOLUMES
         if record.terminating and not record.bound:  # an assumption about a pod on its way out holds room for nobody
-            happened = happened.together_with(self._cluster.forget(record.uid))
+            event = event.merged_with(self._cluster.forget(record.uid))
         if record.defect:
             self._complain(record)
         self._jobs.pod_changed(record)
-        if happened is not NOTHING:
-            self._news.append(happened)
+        if event is not NO_EVENT:
+            self._news.append(event)
         if record.node and record.node != was_on:
             self._entered.append(record.node)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
-        _, happened = self._cluster.remove_pod(uid)
+        _, event = self._cluster.remove_pod(uid)
         self._cluster.gangs.finished_gone(uid)
-        self._ended(uid, happened)
+        self._ended(uid, event)
 
-    def _ended(self, uid: str, happened: Happened) -> None:
+    def _ended(self, uid: str, event: ClusterEvent) -> None:
         self._jobs.pod_gone(uid)
         self._on_gone(uid)
-        if happened is not NOTHING:
-            self._news.append(happened)
+        if event is not NO_EVENT:
+            self._news.append(event)
 
     def settle(self) -> None:
         """Everything that came together is in: gangs get their places first, and then others are woken by the news."""
-        self._jobs.take_note()
+        self._jobs.sync()
         news, self._news = self._news, []
-        for happened in news:
-            wake(self._cluster, self._queue, happened)
+        for event in news:
+            wake(self._cluster, self._queue, event)
         entered, self._entered = dict.fromkeys(self._entered), []
-        self._jobs.recheck_promises(entered)
+        self._jobs.recheck_nominations(entered)
         for node in entered:
             if self._cluster.nodes.is_overcommitted(node):  # by somebody else: whoever only waits gives way
                 self._jobs.recheck_waiting(node)
@@ -149,10 +149,10 @@ class PodGroupIntake:
         gangs = self._cluster.gangs
         went_whole = (gang := gangs.get(key)) is not None and gang.goes_whole
         gangs.set_pod_group(self._api_group, key, pod_group)
-        self._jobs.take_note()
+        self._jobs.sync()
         if went_whole and (gang := gangs.get(key)) is not None and not gang.goes_whole:
             for node in {member.node for member in gang.bound.values()}:  # some of them may be evicted by now
-                wake(self._cluster, self._queue, Happened(Change.VICTIMS, node))
+                wake(self._cluster, self._queue, ClusterEvent(EventKind.VICTIMS, node))
 
 
 class TopologyIntake:
@@ -178,7 +178,7 @@ class TopologyIntake:
 
     def _set(self, layers: tuple[Layer, ...]) -> None:
         if self._cluster.topology.set_layers(layers):
-            wake(self._cluster, self._queue, Happened(Change.DOMAINS, ""))
+            wake(self._cluster, self._queue, ClusterEvent(EventKind.DOMAINS, ""))
 
 
 class BudgetIntake:
@@ -268,7 +268,7 @@ class StorageIntake(Generic[T]):
     def _changed(self) -> None:
         self._cluster.storage.changed()
         self._on_change()
-        wake(self._cluster, self._queue, Happened(Change.STORAGE, ""))
+        wake(self._cluster, self._queue, ClusterEvent(EventKind.STORAGE, ""))
 
 
 @contextmanager
@@ -280,13 +280,13 @@ def reshaping(cluster: Cluster, on_reshaped: Callable[[], None]) -> Iterator[Non
         on_reshaped()
 
 
-def wake(cluster: Cluster, queue: JobQueue, happened: Happened) -> None:
-    """Wake what the change could cure, if the node it happened on has room for it."""
-    if happened is not NOTHING and queue.anybody_sleeps and happened.change:
-        found = (cluster.nodes.row_of(name) for name in (happened.node, happened.other_node))
+def wake(cluster: Cluster, queue: JobQueue, event: ClusterEvent) -> None:
+    """Wake what the change could cure, if the node it event on has room for it."""
+    if event is not NO_EVENT and queue.anybody_sleeps and event.kind:
+        found = (cluster.nodes.row_of(name) for name in (event.node, event.other_node))
         rows = [row for row in found if row is not None]
         room = Room(cluster)
-        queue.wake(happened.change, lambda wants, priority: _has_room(room, rows, wants, priority))
+        queue.wake(event.kind, lambda wants, priority: _has_room(room, rows, wants, priority))
 
 
 def _has_room(room: Room, rows: list[int], wants: Wants, priority: int) -> bool:

@@ -4,7 +4,7 @@ A job is *active* (to be tried now), *backing off* (after an error; tried again 
 refused, and asleep until something happens that its refusal named as a cure. Nothing is polled. Plain synchronous code
 with injected clocks; the scheduler's loop does the waiting.
 
-Parked jobs that are alike (one shape, one profile; or gangs with the same demands) get the same answer, and one
+Parked jobs that are equivalence (one shape, one profile; or gangs with the same demands) get the same answer, and one
 **scout** is woken for all of them: if it is placed, the next one is woken; if it is refused, all others would be too,
 and they sleep on. So 10,000 pods waiting for a slot cost one attempt per freed slot and not 10,000.
 """
@@ -18,8 +18,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from koordpy.scheduler.queue.ticket import Alike, Entry, State, Ticket, Wants
-from koordpy.state.events import ON_ONE_NODE, Change
+from koordpy.scheduler.queue.ticket import Entry, Equivalence, State, Ticket, Wants
+from koordpy.state.events import ON_ONE_NODE, EventKind
 
 # A gang that is not complete is told why, but not upon each of its thousand members that arrive one after another.
 _SAY_WHY_AFTER_S = 0.5
@@ -27,9 +27,9 @@ _SAY_WHY_AFTER_S = 0.5
 
 @dataclass(slots=True)
 class _Sleepers:
-    """Parked jobs that are alike, best first, and what would cure them: the newest refusal knows best."""
+    """Parked jobs that are equivalence, best first, and what would cure them: the newest refusal knows best."""
 
-    cures: Change = Change.NONE
+    wake_on: EventKind = EventKind.NONE
     heap: list[Entry] = field(default_factory=list)
     number: int = 0  # of those that are really there; the heap also has entries that are void
 
@@ -49,7 +49,7 @@ class JobQueue:
         self._tickets: dict[str, Ticket] = {}
         self._active: list[Entry] = []
         self._backoff: list[Entry] = []
-        self._parked: dict[Alike, _Sleepers] = {}
+        self._unschedulable: dict[Equivalence, _Sleepers] = {}
         self._numbers = itertools.count(1)
         self.on_ready: Callable[[], None] = lambda: None  # called when there may be something to pop
         self.entered: Counter[tuple[State, str]] = Counter()  # how often jobs entered a state, and why
@@ -61,32 +61,32 @@ class JobQueue:
             counts[ticket.state] += ticket.pods
         return counts
 
-    def parked_by_plugin(self) -> Counter[str]:
+    def unschedulable_by_plugin(self) -> Counter[str]:
         """How many pods sleep because of each filter."""
         counts: Counter[str] = Counter()
         for ticket in self._tickets.values():
-            if ticket.state is State.PARKED:
+            if ticket.state is State.UNSCHEDULABLE:
                 counts.update(dict.fromkeys(ticket.refused_by, ticket.pods))
         return counts
 
     # --- arrivals and departures ---
 
-    def add(self, key: str, alike: Alike, *, name: str, priority: int, created: float) -> None:
+    def add(self, key: str, equivalence: Equivalence, *, name: str, priority: int, created: float) -> None:
         """A pod to be scheduled. For one already here, only a change of what is asked for makes it active again."""
         known = self._tickets.get(key)
-        if known is not None and known.alike == alike and known.priority == priority:
+        if known is not None and known.equivalence == equivalence and known.priority == priority:
             return
         if known is not None:
             self.remove(key)
         first_seen = known.first_seen if known is not None else self._clock()
-        ticket = self._tickets[key] = Ticket(key, name, priority, alike, since=created, first_seen=first_seen)
+        ticket = self._tickets[key] = Ticket(key, name, priority, equivalence, since=created, first_seen=first_seen)
         self._activate(ticket, "PodUpdate" if known is not None else "PodAdd")
 
-    def renew(self, key: str, *, priority: int, created: float, pods: int, ready: bool) -> None:
+    def update(self, key: str, *, priority: int, created: float, pods: int, ready: bool) -> None:
         """Gangs that appeared or changed: to be tried now if they are ready, else soon, so that they are told why."""
         ticket = self._tickets.get(key)
         if ticket is None:
-            nobody = Alike((), "", key)  # what it is like is known when it was tried
+            nobody = Equivalence((), "", key)  # what it is like is known when it was tried
             ticket = Ticket(key, key, priority, nobody, since=created, first_seen=self._clock(), state=State.GONE)
             self._tickets[key] = ticket
         self._unpark(ticket)
@@ -104,21 +104,21 @@ class JobQueue:
         if ticket is not None:
             self.retry(ticket)
 
-    def rouse(self, key: str) -> None:
+    def activate(self, key: str) -> None:
         """Wake one job, whatever it sleeps for."""
         ticket = self._tickets.get(key)
-        if ticket is not None and ticket.state is State.PARKED:
+        if ticket is not None and ticket.state is State.UNSCHEDULABLE:
             self._unpark(ticket)
             self._activate(ticket, "ClusterChange")
 
-    def try_now(self, key: str) -> None:
-        """What it waited for has happened: it is not kept waiting by a back-off for what was in vain before."""
+    def activate_now(self, key: str) -> None:
+        """What it waited for has event: it is not kept waiting by a back-off for what was in vain before."""
         ticket = self._tickets.get(key)
-        if ticket is not None and ticket.state in (State.PARKED, State.BACKOFF):
+        if ticket is not None and ticket.state in (State.UNSCHEDULABLE, State.BACKOFF):
             self._unpark(ticket)
             self._activate(ticket, "ClusterChange")
 
-    def hurry(self, key: str) -> None:
+    def move_to_front(self, key: str) -> None:
         """Try this one before everything else, once."""
         ticket = self._tickets.get(key)
         if ticket is not None and ticket.state is State.ACTIVE:
@@ -133,7 +133,7 @@ class JobQueue:
         self._unpark(ticket)
         was_active, ticket.state = ticket.state is State.ACTIVE, State.GONE
         if was_active:
-            self._wake_scout(ticket.alike)  # it may have been the scout for room that is still free
+            self._wake_scout(ticket.equivalence)  # it may have been the scout for room that is still free
 
     # --- attempts ---
 
@@ -145,14 +145,14 @@ class JobQueue:
             ticket.state = State.IN_FLIGHT
         return ticket
 
-    def pop_alike(self, ticket: Ticket, most: int) -> list[Ticket]:
+    def pop_equivalent(self, ticket: Ticket, most: int) -> list[Ticket]:
         """Those right behind a ticket that was popped, as long as they are like it; each is to be answered, too."""
         found: list[Ticket] = []
         while self._active and len(found) < most:
             entry = self._active[0]
             if _valid(entry, State.ACTIVE):
                 behind = entry[-1]
-                if behind.alike != ticket.alike or behind.rank != ticket.rank:
+                if behind.equivalence != ticket.equivalence or behind.rank != ticket.rank:
                     break
                 behind.state = State.IN_FLIGHT
                 found.append(behind)
@@ -175,44 +175,44 @@ class JobQueue:
         if self._tickets.get(ticket.key) is ticket:
             del self._tickets[ticket.key]
         ticket.state = State.GONE
-        self._wake_scout(ticket.alike)
+        self._wake_scout(ticket.equivalence)
 
-    def park(
+    def add_unschedulable(
         self,
         ticket: Ticket,
-        cures: Change,
+        wake_on: EventKind,
         refused_by: frozenset[str] = frozenset(),
         *,
-        alike: Alike | None = None,
+        equivalence: Equivalence | None = None,
         attempted: bool = True,
     ) -> None:
-        """It was refused: sleep until one of the cures happens; `alike` is what the job turned out to be.
+        """It was refused: sleep until one of the wake_on happens; `equivalence` is what the job turned out to be.
 
         One that was not even attempted, such as a gang without all of its members, keeps its place.
         """
         if self._failed(ticket) if attempted else self._tickets.get(ticket.key) is ticket:
-            ticket.alike = alike or ticket.alike
+            ticket.equivalence = equivalence or ticket.equivalence
             ticket.refused_by = refused_by
-            ticket.state, ticket.parked_at, ticket.rescued = State.PARKED, self._clock(), False
+            ticket.state, ticket.unschedulable_since, ticket.flushed = State.UNSCHEDULABLE, self._clock(), False
             ticket.urgent = False
-            sleepers = self._parked.setdefault(ticket.alike, _Sleepers())
-            sleepers.cures = cures
+            sleepers = self._unschedulable.setdefault(ticket.equivalence, _Sleepers())
+            sleepers.wake_on = wake_on
             sleepers.number += 1
             self._push(sleepers.heap, ticket, ticket.rank)
-            self.entered[State.PARKED, "ScheduleAttemptFailure"] += 1
+            self.entered[State.UNSCHEDULABLE, "ScheduleAttemptFailure"] += 1
 
-    def retry(self, ticket: Ticket, alike: Alike | None = None) -> None:
-        """Something went wrong that time may heal, such as a bind that failed; `alike` is what the job is by now.
+    def retry(self, ticket: Ticket, equivalence: Equivalence | None = None) -> None:
+        """Something went wrong that time may heal, such as a bind that failed; `equivalence` is what the job is by now.
 
         It may sleep by now: binds of one gang can fail at different times, and the first brings all of it back.
         """
         self._unpark(ticket)
-        if self._tickets.setdefault(ticket.key, ticket) is ticket and alike is not None:
-            ticket.alike = alike
+        if self._tickets.setdefault(ticket.key, ticket) is ticket and equivalence is not None:
+            ticket.equivalence = equivalence
         if self._failed(ticket):
             self._back_off(ticket, "ScheduleAttemptFailure")
 
-    def let_pass(self, ticket: Ticket, other: str) -> bool:
+    def yield_to(self, ticket: Ticket, other: str) -> bool:
         """Another job is to go first, once; this one follows it. False if there is no such job any more."""
         first = self._tickets.get(other)
         if first is None:
@@ -229,39 +229,43 @@ class JobQueue:
     @property
     def anybody_sleeps(self) -> bool:
         """Whether there is somebody to wake at all."""
-        return bool(self._parked)
+        return bool(self._unschedulable)
 
-    def wake(self, change: Change, has_room: Callable[[Wants, int], bool]) -> None:
-        """Something happened: wake a scout of the jobs that it could cure.
+    def wake(self, change: EventKind, has_room: Callable[[Wants, int], bool]) -> None:
+        """Something event: wake a scout of the jobs that it could cure.
 
         What happened on one node can cure only there, so it is news only if that node has room for some of the job.
         """
-        for alike, sleepers in list(self._parked.items()):
-            cure = sleepers.cures & change
-            if not alike.wants or not cure:
+        for equivalence, sleepers in list(self._unschedulable.items()):
+            cure = sleepers.wake_on & change
+            if not equivalence.wants or not cure:
                 continue
-            if cure & ~ON_ONE_NODE or alike.anywhere or has_room(alike.wants, sleepers.heap[0][-1].priority):
-                self._wake_scout(alike, is_news=True)
+            if (
+                cure & ~ON_ONE_NODE
+                or equivalence.anywhere
+                or has_room(equivalence.wants, sleepers.heap[0][-1].priority)
+            ):
+                self._wake_scout(equivalence, is_news=True)
             else:
                 # What was wrong with the node is cured, and now it lacks room: from here on, room is a cure too.
-                sleepers.cures |= Change.NODE_GREW | Change.ROOM_FREED
+                sleepers.wake_on |= EventKind.NODE_GREW | EventKind.ROOM_FREED
 
     def wake_all(self) -> None:
         """Everything is worth a try again, as when leadership begins."""
         for ticket in list(self._tickets.values()):
-            if ticket.state in (State.PARKED, State.BACKOFF):
+            if ticket.state in (State.UNSCHEDULABLE, State.BACKOFF):
                 self._unpark(ticket)
                 self._activate(ticket, "LeadershipBegan")
 
     def flush(self, older_than_s: float) -> None:
-        """Wake a scout of those that have slept for very long. Progress must not depend on it; see `rescued`."""
+        """Wake a scout of those that have slept for very long. Progress must not depend on it; see `flushed`."""
         now = self._clock()
-        for alike, sleepers in list(self._parked.items()):
-            while sleepers.heap and not _valid(sleepers.heap[0], State.PARKED):
+        for equivalence, sleepers in list(self._unschedulable.items()):
+            while sleepers.heap and not _valid(sleepers.heap[0], State.UNSCHEDULABLE):
                 heapq.heappop(sleepers.heap)
-            if sleepers.heap and now - sleepers.heap[0][-1].parked_at > older_than_s:
-                sleepers.heap[0][-1].rescued = True
-                self._wake_scout(alike)
+            if sleepers.heap and now - sleepers.heap[0][-1].unschedulable_since > older_than_s:
+                sleepers.heap[0][-1].flushed = True
+                self._wake_scout(equivalence)
 
     def seconds_to_next(self) -> float | None:
         """Until the next back-off ends; None when nothing is backing off."""
@@ -271,15 +275,15 @@ class JobQueue:
 
     # --- bookkeeping ---
 
-    def _wake_scout(self, alike: Alike, *, is_news: bool = False) -> None:
-        """Wake the first of those alike that may be woken now; those before it are tried when their back-off ends.
+    def _wake_scout(self, equivalence: Equivalence, *, is_news: bool = False) -> None:
+        """Wake the first of those that may be woken now; those before it are tried when their back-off ends.
 
         News cuts a back-off short at once the first time, and after that no sooner than the shortest back-off after the
         last refusal: news can be a false hope, and hopes can come by the hundred. A wake-up because another one like it
         was just placed is free: it ends with the first refusal.
         """
-        sleepers = self._parked.get(alike)
-        while sleepers is not None and (ticket := _pop(sleepers.heap, State.PARKED)) is not None:
+        sleepers = self._unschedulable.get(equivalence)
+        while sleepers is not None and (ticket := _pop(sleepers.heap, State.UNSCHEDULABLE)) is not None:
             self._unpark(ticket)
             now = self._clock()
             if now >= ticket.ready_at or not ticket.early_wake_used:
@@ -287,7 +291,7 @@ class JobQueue:
                 self._activate(ticket, "ClusterChange")
                 return
             self._back_off(
-                ticket, "ClusterChange", until=min(ticket.ready_at, ticket.parked_at + self._first_backoff_s)
+                ticket, "ClusterChange", until=min(ticket.ready_at, ticket.unschedulable_since + self._first_backoff_s)
             )
 
     def _failed(self, ticket: Ticket) -> bool:
@@ -324,12 +328,12 @@ class JobQueue:
 
     def _unpark(self, ticket: Ticket) -> None:
         """It sleeps no more, if it did; where nobody sleeps, nothing is kept."""
-        sleepers = self._parked.get(ticket.alike)
-        if ticket.state is State.PARKED and sleepers is not None:
+        sleepers = self._unschedulable.get(ticket.equivalence)
+        if ticket.state is State.UNSCHEDULABLE and sleepers is not None:
             ticket.state = State.GONE
             sleepers.number -= 1
             if not sleepers.number:
-                del self._parked[ticket.alike]
+                del self._unschedulable[ticket.equivalence]
 
     def _promote_due(self) -> None:
         now = self._clock()

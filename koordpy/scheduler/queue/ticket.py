@@ -15,7 +15,7 @@ class State(Enum):
 
     ACTIVE = "active"
     BACKOFF = "backoff"
-    PARKED = "unschedulable"
+    UNSCHEDULABLE = "unschedulable"
     IN_FLIGHT = "in_flight"  # being planned
     GONE = "gone"
 
@@ -23,7 +23,7 @@ class State(Enum):
 Wants = tuple[tuple[Shape, int], ...]  # shapes, and how many slots of each are needed at least
 
 
-class Alike(NamedTuple):
+class Equivalence(NamedTuple):
     """What jobs agree in that get the same answer, so that one can be the scout for all of them."""
 
     wants: Wants  # none: nothing that happens on a node can cure it
@@ -39,7 +39,7 @@ class Ticket:
     key: str
     name: str  # namespace/name, the last tie-break
     priority: int
-    alike: Alike
+    equivalence: Equivalence
     since: float  # creation, or the last failure: one big job that never fits must not stay at the head for ever
     first_seen: float
     state: State = State.ACTIVE
@@ -47,12 +47,12 @@ class Ticket:
     ready_at: float = 0.0  # end of the back-off
     early_wake_used: bool = False
     number: int = 0  # of its newest heap entry; older entries are void
-    parked_at: float = 0.0
+    unschedulable_since: float = 0.0
     refused_by: frozenset[str] = frozenset()  # names of filters
     pods: int = 1
     urgent: bool = False  # before everything else, once: it was half-started when we began
     yielded: bool = False  # it has let another job go first
-    rescued: bool = False  # woken by the periodic flush and by nothing else: a wake-up was missed
+    flushed: bool = False  # woken by the periodic flush and by nothing else: a wake-up was missed
 
     def entry(self, first: float, number: int) -> Entry:
         self.number = number

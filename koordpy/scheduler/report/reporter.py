@@ -25,7 +25,7 @@ from koordpy.kube.lane import Call, Lane
 from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annotate_object, say_unscheduled
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.topology.rating import Rating
-from koordpy.scheduler.report.throttle import Restraint
+from koordpy.scheduler.report.throttle import Throttle
 from koordpy.state.cluster import Cluster
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.pods import PodRecord
@@ -55,7 +55,7 @@ class Reporter:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._cluster, self._wall = client, cluster, wall
-        self._restraint = Restraint(clock)
+        self._restraint = Throttle(clock)
         self._events = EventRecorder(client, instance)
         self._said: dict[str, str] = {}  # UID -> the message that was last put into the lane
         self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
@@ -160,8 +160,8 @@ class Reporter:
         for text in (*gang.spec.warnings, *(describe(complaint, used) for complaint in more)):
             if self._is_new_complaint(gang, text):
                 self.gang_event(gang, "Warning", "InvalidGangSpec", text)
-        for wishes, member in gang.voices():
-            for complaint in wishes.complaints:
+        for declaration, member in gang.voices():
+            for complaint in declaration.complaints:
                 text = describe(complaint, used)
                 if self._is_new_complaint(gang, text):
                     self._event(member, "Warning", "InvalidGangSpec", "Scheduling", text)

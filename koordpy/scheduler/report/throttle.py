@@ -17,7 +17,7 @@ _AGAIN_S = 10.0
 _FIGURES = re.compile(r"\d+")
 
 
-class Restraint:
+class Throttle:
     """Who was told what kind of reason, and when; and what is still to be said."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

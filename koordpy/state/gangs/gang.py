@@ -9,7 +9,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator
 
-from koordpy.api.gangs import SAYS_NOTHING, Wishes
+from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration
 from koordpy.api.keys import DISRUPTION_MODE
 from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
 from koordpy.state.gangs.spec import GangDefaults, GangSpec, resolve
@@ -41,7 +41,7 @@ class Gang:
         self.recovering = False  # found half-bound when we began, or a bind of it failed; and not complete since
         self.told = ""  # what was last said about it as a whole
         self.spec = GangSpec()
-        self._voices: dict[Wishes, _Voice] = {}
+        self._voices: dict[GangDeclaration, _Voice] = {}
         self._labelled = 0  # members by a label that stands for a PodGroup
         self._priorities: Counter[int] = Counter()  # of pending and assumed members
 
@@ -132,10 +132,10 @@ class Gang:
 
     # --- whose word counts ---
 
-    def voices(self) -> Iterator[tuple[Wishes, PodRecord]]:
+    def voices(self) -> Iterator[tuple[GangDeclaration, PodRecord]]:
         """The different things that members say, each with the oldest that says it."""
-        for wishes, voice in self._voices.items():
-            yield wishes, voice.oldest
+        for declaration, voice in self._voices.items():
+            yield declaration, voice.oldest
 
     def hear(self, before: PodRecord | None, now: PodRecord | None) -> bool:
         """A member says something, says something else or is gone; says whether the configuration may have changed.
@@ -143,19 +143,23 @@ class Gang:
         A thousand members that say the same thing must be cheap: it changes nothing if an older one has said it.
         """
         changed = False
-        if now is not None and now.wishes != SAYS_NOTHING:
-            changed = now.wishes not in self._voices
-            changed |= self._voices.setdefault(now.wishes, _Voice()).add(now)
-        if before is not None and before.wishes != SAYS_NOTHING and (now is None or now.wishes != before.wishes):
-            voice = self._voices[before.wishes]
+        if now is not None and now.declaration != DECLARES_NOTHING:
+            changed = now.declaration not in self._voices
+            changed |= self._voices.setdefault(now.declaration, _Voice()).add(now)
+        if (
+            before is not None
+            and before.declaration != DECLARES_NOTHING
+            and (now is None or now.declaration != before.declaration)
+        ):
+            voice = self._voices[before.declaration]
             changed |= voice.remove(before)
             if not voice:
-                del self._voices[before.wishes]
+                del self._voices[before.declaration]
         return changed
 
     def resolve(self, defaults: GangDefaults) -> None:
         oldest_first = sorted(self._voices.items(), key=lambda said: _by_age(said[1].oldest))
-        self.spec = resolve((wishes for wishes, _ in oldest_first), self.pod_group, defaults)
+        self.spec = resolve((declaration for declaration, _ in oldest_first), self.pod_group, defaults)
 
 
 class _Voice:

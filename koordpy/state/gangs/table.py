@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from koordpy.api.gangs import wishes_of
+from koordpy.api.gangs import declaration_of
 from koordpy.api.podgroup import PodGroup
 from koordpy.api.times import seconds_of_instant
 from koordpy.state.gangs.gang import Gang
@@ -63,10 +63,10 @@ class GangTable:
         if gang.hear(before, record):
             self._resolve(gang)
         if record.bound and now is not gang.absent:
-            self.has_begun(gang)
+            self.mark_started(gang)
         if (
             before is None or was is not now or before.shape is not record.shape
-            or before.priority != record.priority or before.wishes != record.wishes
+            or before.priority != record.priority or before.declaration != record.declaration
             or before.nominated_node != record.nominated_node
         ):  # fmt: skip
             self._tell(gang)
@@ -92,7 +92,7 @@ class GangTable:
         self._finished[uid] = gang_id
         gang = self._open(gang_id)
         if was_bound:
-            self.has_begun(gang)  # first: it may still be among the bound ones, and must not count twice
+            self.mark_started(gang)  # first: it may still be among the bound ones, and must not count twice
         gang.finished.add(uid)
         if succeeded:
             gang.succeeded.add(uid)
@@ -129,7 +129,7 @@ class GangTable:
 
     # --- what the scheduler does ---
 
-    def has_begun(self, gang: Gang) -> None:
+    def mark_started(self, gang: Gang) -> None:
         """A member is bound: from here on the gang has started."""
         gang.recovering &= not gang.is_bound
         if not gang.started:
@@ -252,4 +252,4 @@ class GangTable:
 def _says_the_same(one: PodGroup, other: PodGroup) -> bool:
     if one.metadata.uid != other.metadata.uid or one.spec != other.spec:
         return False
-    return wishes_of(one.metadata) == wishes_of(other.metadata)
+    return declaration_of(one.metadata) == declaration_of(other.metadata)

@@ -18,7 +18,7 @@ from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement.gangs import plan_gangs
 from koordpy.plan.placement.pods import plan
-from koordpy.plan.preemption.eligibility import Preemption, make_room
+from koordpy.plan.preemption.eligibility import Preemption, find_preemption
 from koordpy.state.cluster import Cluster
 from tests.builders import Json, node_json, pod_json, typed, with_identity
 
@@ -125,7 +125,7 @@ class Stage:
 
     def asked(self) -> Preemption | str:
         cluster = self.picture()
-        return make_room(self.job(cluster), cluster, PROFILES)
+        return find_preemption(self.job(cluster), cluster, PROFILES)
 
     def victims(self) -> list[str]:
         """Whom the job would evict, by name; there must be such a preemption."""

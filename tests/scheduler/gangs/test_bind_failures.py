@@ -159,7 +159,7 @@ def test_a_bind_that_fails_when_its_gang_sleeps_again_does_not_break_the_wake_up
     api.refused = {"a-1", "a-2"}
     send(rig, 1)
     rig.settle()
-    assert rig.queue._tickets["default/a"].state is State.PARKED
+    assert rig.queue._tickets["default/a"].state is State.UNSCHEDULABLE
     send(rig, 1)
     rig.settle()
     for cpu in (1, 2):

@@ -20,7 +20,7 @@ def test_gangs_that_were_refused_and_deleted_leave_nothing_behind():
         for member in ("1", "2"):
             rig.gone(f"{gang}-{member}")
         rig.reporter.lane.clear()
-    kept = (rig.cluster.gangs, rig.jobs._groups, rig.jobs._freed, rig.queue._tickets, rig.queue._parked)
+    kept = (rig.cluster.gangs, rig.jobs._groups, rig.jobs._freed, rig.queue._tickets, rig.queue._unschedulable)
     assert [len(each) for each in (*kept, rig.reporter._said)] == [0] * 6
 
 

@@ -21,12 +21,12 @@ def test_one_freed_slot_costs_few_attempts_however_many_gangs_wait_for_it():
     rig.node("n1", cpu=2)
     rig.member("old", on="n1", cpu=2)
     parked(rig, *(f"g{number:03}" for number in range(500)))
-    before = rig.queue.entered[State.PARKED, "ScheduleAttemptFailure"]
+    before = rig.queue.entered[State.UNSCHEDULABLE, "ScheduleAttemptFailure"]
     rig.gone("old")
     rig.settle()
     started = {pod.gang for pod in rig.cluster.pods.values() if pod.node}
     assert len(started) == 1
-    assert rig.queue.entered[State.PARKED, "ScheduleAttemptFailure"] - before <= 2
+    assert rig.queue.entered[State.UNSCHEDULABLE, "ScheduleAttemptFailure"] - before <= 2
 
 
 def test_room_for_half_a_gang_wakes_nobody():

@@ -89,6 +89,6 @@ def assumed(cluster: Cluster, pod: Pod) -> Placement:
 
 
 def promises(cluster: Cluster) -> list[Any]:
-    """Everything that storage remembers for pods; empty when nothing is promised."""
+    """Everything that storage remembers for pods; empty when nothing is reserved."""
     storage = cluster.storage
-    return [promise for name, table in vars(storage).items() if "promise" in name for promise in table.items()]
+    return [promise for name, table in vars(storage).items() if "reserved" in name for promise in table.items()]

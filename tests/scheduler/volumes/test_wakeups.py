@@ -67,7 +67,7 @@ class Watching:
             return None
         answer = plan(Job(ticket.key, (self.cluster.pods[ticket.key],)), self.cluster, PROFILE)
         if isinstance(answer, Refusal):
-            self.queue.park(ticket, answer.cures)
+            self.queue.add_unschedulable(ticket, answer.wake_on)
         else:
             self.queue.done(ticket)
         return answer

@@ -2,7 +2,7 @@
 
 Tests say what the watches say (`node`, `pod`, `gone`, `service`) and let the scheduler come to rest (`settle`). Binds
 stay in their lane unless a test gives a client and runs the scheduler: a pod that was placed counts as assumed.
-Periodic flushes never happen here, so a pod that is placed was woken by what happened.
+Periodic flushes never happen here, so a pod that is placed was woken by what event.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from koordpy.state.cluster import Cluster
 from tests.builders import node, pod_json, typed, with_identity
 
 SCHEDULER = "koord-scheduler"
-PARKED = State.PARKED
+UNSCHEDULABLE = State.UNSCHEDULABLE
 _MOST_ATTEMPTS = 1000  # a scheduler that does not come to rest is one that wakes jobs by trying them
 
 
@@ -108,7 +108,7 @@ class Rig:
     def pod(self, name: str, *, on: str = "", promised: str = "", claims: bool = False, **given: Any) -> None:
         """A pod appeared or changed; bound `on` a node, `promised` one (nominated), or pending.
 
-        With `claims` it has resource claims, which nothing cures as long as they are not supported.
+        With `claims` it has resource claims, which nothing wake_on as long as they are not supported.
         """
         obj = pod_json(name, node=on, **given)
         obj["metadata"]["uid"] = uid(name)
@@ -172,7 +172,7 @@ class Rig:
                 continue
             answer = plan(Job(pod.uid, (pod,)), self.cluster, self.profiles[pod.scheduler])
             ticket = self.ticket(pod.name)
-            if isinstance(answer, Plan) and (ticket is None or ticket.state is PARKED):
+            if isinstance(answer, Plan) and (ticket is None or ticket.state is UNSCHEDULABLE):
                 found.append(f"{pod.name} would fit on {answer.placements[0].node}")
         return found
 

@@ -70,7 +70,7 @@ def test_those_that_do_not_fit_are_refused_and_sleep() -> None:
     for number in range(5):
         rig.pod(f"p{number}", cpu=1)
     run(rig)
-    assert [rig.where(f"p{number}") for number in range(5)] == ["n1", "n1", *[State.PARKED] * 3]
+    assert [rig.where(f"p{number}") for number in range(5)] == ["n1", "n1", *[State.UNSCHEDULABLE] * 3]
 
 
 def test_pods_that_mind_each_other_are_planned_one_by_one() -> None:
@@ -82,7 +82,7 @@ def test_pods_that_mind_each_other_are_planned_one_by_one() -> None:
         rig.pod(f"p{number}", cpu=1, labels={"app": "x"}, affinity=apart)
     run(rig)
     assert sorted(rig.where(f"p{number}") for number in range(3)) == ["n0", "n1", "n2"]
-    assert rig.where("p3") is State.PARKED
+    assert rig.where("p3") is State.UNSCHEDULABLE
 
 
 def test_somebody_more_important_who_is_woken_meanwhile_goes_first() -> None:
@@ -91,7 +91,7 @@ def test_somebody_more_important_who_is_woken_meanwhile_goes_first() -> None:
     rig.node("n1", cpu=2)
     rig.pod("high", cpu=1, priority=9, affinity=affinity(near=[pod_term(HOSTNAME, selector(app="x"))]))
     run(rig)
-    assert rig.where("high") is State.PARKED
+    assert rig.where("high") is State.UNSCHEDULABLE
     for number in range(3):
         rig.pod(f"p{number}", cpu=1, labels={"app": "x"})
     run(rig)

@@ -18,7 +18,7 @@ import msgspec
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.kube.errors import Conflict, NotFound, Unavailable
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile, default_profile
+from koordpy.plan.framework.profiles import PluginSet, ProfileSpec, build_profile, default_profile
 from koordpy.scheduler.queue.ticket import State
 from tests.builders import Json, node_json, pod_json, typed
 from tests.plan.constraints import affinity, host_port, pod_term, selector, spread_over, taint
@@ -39,7 +39,7 @@ class World:
         lax = PluginSet(disabled=frozenset({"TaintToleration", "NodeUnschedulable"}))
         self.rig = Rig(
             replace(default_profile(SCHEDULER), preempts=False),
-            replace(build_profile("lax", Wishes(everywhere=lax)), preempts=False),
+            replace(build_profile("lax", ProfileSpec(everywhere=lax)), preempts=False),
             client=self,
         )
         self.nodes: dict[str, Json] = {}

@@ -77,8 +77,8 @@ def nothing_is_kept_of_the_gone(world: World) -> Iterator[str]:
             yield f"{what} are kept: {sorted(more)}"
     if table.news:
         yield f"nobody took note of {table.news}"
-    parked = [ticket for ticket in queue._tickets.values() if ticket.state is not State.PARKED]
+    parked = [ticket for ticket in queue._tickets.values() if ticket.state is not State.UNSCHEDULABLE]
     if parked:
         yield f"{[(ticket.key, ticket.state) for ticket in parked]} are not asleep"
-    if sum(sleepers.number for sleepers in queue._parked.values()) != len(queue._tickets):
+    if sum(sleepers.number for sleepers in queue._unschedulable.values()) != len(queue._tickets):
         yield "the sleepers are miscounted"
