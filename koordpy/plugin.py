@@ -49,5 +49,5 @@ def plan_pod(pod: Json, *, nodes: Iterable[Json], pods: Iterable[Json] = (), pro
         cluster.upsert_node(msgspec.convert(node, Node))
     for other in pods:
         cluster.upsert_pod(msgspec.convert(other, Pod))
-    record, _ = cluster.upsert_pod(msgspec.convert(pod, Pod))
+    record = cluster.upsert_pod(msgspec.convert(pod, Pod))
     return plan(Job(record.uid, (record,)), cluster, build_profile(record.scheduler, profile))

@@ -74,12 +74,12 @@ def cluster_of(**labels: dict[str, str]) -> Cluster:
 
 
 def answer(cluster: Cluster, profile: Profile, namespace: str = "red") -> Plan | Refusal:
-    record, _ = cluster.upsert_pod(pod(namespace=namespace))
+    record = cluster.upsert_pod(pod(namespace=namespace))
     return plan(Job(record.uid, (record,)), cluster, profile)
 
 
 def scores(cluster: Cluster, profile: Profile, plugin: str) -> dict[str, int]:
-    record, _ = cluster.upsert_pod(pod())
+    record = cluster.upsert_pod(pod())
     rows = np.flatnonzero(cluster.nodes.live)
     (score,) = [score for score, _ in profile.scores if score.name == plugin]
     return {cluster.nodes.names[r]: int(s) for r, s in zip(rows, score.score(record.shape, cluster, rows), strict=True)}

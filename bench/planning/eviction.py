@@ -46,7 +46,7 @@ def _timed(cluster: Cluster, size: int, attempts: int, expected: int) -> tuple[f
         if victims != expected:
             raise BenchError(f"{expected} victims were to be found for {size} pods, and {victims} were: {answer}")
     gc.unfreeze()
-    for uid in job.uids:
+    for uid in job.by_uid:
         cluster.remove_pod(uid)
     return tuple(samples)
 
@@ -55,7 +55,7 @@ def _gang(cluster: Cluster, size: int) -> Job:
     pods = [pod(10_000_000 + number, app="urgent", cpu_m=CPUS * 1000) for number in range(size)]
     for each in pods:
         each["spec"]["priority"] = URGENT
-    members = tuple(cluster.upsert_pod(typed_pod(each))[0] for each in pods)
+    members = tuple(cluster.upsert_pod(typed_pod(each)) for each in pods)
     return Job("urgent", members, (Demand("default/urgent", size, 0, "Strict", members),))
 
 

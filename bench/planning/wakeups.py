@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import cast
 
 from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, node, node_name, pod, typed_node, typed_pod
+from koordpy.app.build import build_scheduler
+from koordpy.app.settings import Settings
+from koordpy.kube.client import Client
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement.pods import plan
-from koordpy.scheduler.ingest.intake import PodIntake
-from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import State, Ticket
-from koordpy.state.cluster import Cluster
 
 CPU = 32  # of a node, all taken by one pod
 TOO_MUCH_M = 64_000
@@ -32,11 +32,9 @@ class FullCluster:
 
     def __init__(self, nodes: int) -> None:
         self.now = 0.0
-        self.cluster = Cluster()
-        self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now)
-        self.intake = PodIntake(
-            self.cluster, self.queue, Jobs(self.cluster, self.queue, (SCHEDULER,)), on_gone=lambda _: None
-        )
+        built = build_scheduler(Settings(), cast("Client", None), clock=lambda: self.now, wall=lambda: self.now)
+        self.cluster, self.queue, self.intake = built.cluster, built.queue, built.sinks.pods
+        self._next = built.scheduler.next_ticket
         self._profile = default_profile(SCHEDULER)
         self._running: list[str] = []  # UIDs, one for each node
         for number in range(nodes):
@@ -59,7 +57,7 @@ class FullCluster:
     def drain(self) -> int:
         """Try what is to be tried; says how many attempts it took."""
         attempts = 0
-        while (ticket := self.queue.pop()) is not None:
+        while (ticket := self._next()) is not None:
             self._attempt(ticket)
             attempts += 1
         return attempts
@@ -77,7 +75,7 @@ class FullCluster:
     def _attempt(self, ticket: Ticket) -> None:
         answer = plan(Job(ticket.key, (self.cluster.pods[ticket.key],)), self.cluster, self._profile)
         if isinstance(answer, Refusal):
-            self.queue.add_unschedulable(ticket, answer.wake_on)
+            self.queue.add_unschedulable(ticket, answer)
             return
         for placement in answer.placements:
             self.cluster.assume(placement.uid, placement.node)

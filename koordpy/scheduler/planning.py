@@ -1,4 +1,4 @@
-"""What the scheduler asks of `plan/`, on its picture, with its profiles and as its configuration allows."""
+"""What the scheduler asks of `plan/`, on its cluster state, with its profiles and as its configuration allows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Planning:
         return plan_job(job, self.cluster, self.profiles, self._rules(job))
 
     def may_share(self, job: Job) -> bool:
-        """It is a single pod that can be planned in one go with others like it."""
+        """It is a single pod that can be planned in one go with equivalent ones."""
         if job.demands or job.members[0].gang or self._rules(job):
             return False
         return may_share(job.members[0], self.cluster, self.profiles[job.members[0].scheduler])

@@ -185,6 +185,14 @@ class Census:
             for row, count in counts.items():
                 each[row] += sign * count
 
+    def clear(self) -> None:
+        """No pod is anywhere; questions are counted again when they are asked."""
+        for shape in self._shapes:
+            shape.on_nodes.clear()
+        self._tallies, self._tally_index = {}, _Index()
+        self._terms, self._term_index = {}, _Index()
+        self.epoch += 1
+
     def fit(self, capacity: int) -> None:
         """The node columns have grown."""
         more = capacity - self._capacity

@@ -26,6 +26,13 @@ class Occupancy:
         self.census = Census(shapes)
         self.storage = Storage()
 
+    def clear(self) -> None:
+        """No pod counts anywhere, until all are counted anew."""
+        self._nodes.clear_usage()
+        self.census.clear()
+        self.ports.clear()
+        self.storage.clear_users()
+
     def move(self, row: int, shape: Shape, count: int) -> None:
         """`count` pods of a shape appear on a node, or leave it when negative. Moving back restores everything."""
         self._nodes.take(row, shape, count)

@@ -34,12 +34,14 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     shape: Shape | None  # None while the pod cannot be read; `defect` says why
     labels: dict[str, str]
     priority: int
+    eviction_class: int = 0  # what the eviction policy makes of it
     created: float
     version: str  # resourceVersion
     generation: int = 0
     node: str = ""
     bound: bool = False
-    nominated_node: str = ""
+    nominated_node: str = ""  # as we have decided; else as the API server has it
+    nominated_seen: str = ""  # as the API server has it
     volumes: VolumeChoice = NO_VOLUMES  # promised to it while it is assumed
     terminating: bool = False
     gated: bool = False
@@ -119,6 +121,7 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         node=spec.node_name,
         bound=bool(spec.node_name),
         nominated_node=pod.status.nominated_node_name,
+        nominated_seen=pod.status.nominated_node_name,
         terminating=meta.deletion_timestamp is not None,
         gated=bool(spec.scheduling_gates),
         defect=defect,

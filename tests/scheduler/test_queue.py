@@ -1,5 +1,6 @@
 """The queue: who is next, who sleeps, who is woken by what."""
 
+from koordpy.plan.framework.answers import Refusal
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Equivalence, State
 from koordpy.state.cluster import Cluster
@@ -9,6 +10,10 @@ from tests.builders import pod
 FREED = EventKind.ROOM_FREED
 
 
+def refusal(wake_on):
+    return Refusal("no room", wake_on, "")
+
+
 class Bench:
     """A queue with hand-turned clocks and shapes to choose from."""
 
@@ -16,7 +21,7 @@ class Bench:
         self.now = 1000.0
         self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now)
         cluster = Cluster()
-        self.small, self.large = (cluster.upsert_pod(pod(cpu=cpu))[0].shape for cpu in (1, 2))
+        self.small, self.large = (cluster.upsert_pod(pod(cpu=cpu)).shape for cpu in (1, 2))
 
     def add(self, key, *, priority=0, created=0.0, shape=None):
         self.queue.add(key, Equivalence(((shape or self.small, 1),), ""), name=key, priority=priority, created=created)
@@ -25,7 +30,7 @@ class Bench:
         ticket = self.queue.pop()
         assert ticket is not None
         assert ticket.key == key
-        self.queue.add_unschedulable(ticket, wake_on)
+        self.queue.add_unschedulable(ticket, refusal(wake_on))
         return ticket
 
     def room_for(self, *shapes, change=FREED):
@@ -197,7 +202,7 @@ def test_a_job_removed_while_it_is_planned_does_not_come_back():
     bench.add("a")
     ticket = bench.queue.pop()
     bench.queue.remove("a")
-    bench.queue.add_unschedulable(ticket, FREED)
+    bench.queue.add_unschedulable(ticket, refusal(FREED))
     bench.room_for(bench.small)
     assert bench.order() == []
 

@@ -17,7 +17,7 @@ def filled_cluster():
     cluster = Cluster()
     for i in range(5):
         cluster.upsert_node(node(f"n{i}", cpu=8, nvidia__com_gpu=4))
-    shapes = [cluster.upsert_pod(each)[0].shape for each in (pod(cpu=1), pod(memory="3Gi"), pod(nvidia__com_gpu=1))]
+    shapes = [cluster.upsert_pod(each).shape for each in (pod(cpu=1), pod(memory="3Gi"), pod(nvidia__com_gpu=1))]
     return cluster, shapes
 
 

@@ -86,9 +86,10 @@ def _tally(counted: list[Member]) -> _Tally:
 
 def _minimum(members: Collection[Member], pod_group: PodGroup | None) -> int:
     """The gang's minimum, as the scheduler resolves it; 0 when nobody says one."""
-    speaking = [member for member in members if member.declaration.minimum is not None]
-    voices = [min(speaking, key=_age).declaration] if speaking else []
-    return resolve(voices, pod_group, _DEFAULTS).minimum or 0
+    alive = [member for member in members if not member.finished] or members  # once all have finished, as it was before
+    declaring = [member for member in alive if member.declaration.minimum is not None]
+    declared = [min(declaring, key=_age).declaration] if declaring else []
+    return resolve(declared, pod_group, _DEFAULTS).minimum or 0
 
 
 def _age(member: Member) -> tuple[str, str]:

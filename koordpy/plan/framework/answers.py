@@ -64,6 +64,7 @@ class Refusal:
     counts: tuple[tuple[str, int], ...] = ()  # reason text, nodes
     plugins: frozenset[str] = frozenset()  # the filters that refused
     fit: tuple[int, int] = (0, 1)  # members that would fit, and those that must
+    gave_up: bool = False  # a search ended for lack of budget: there may be a way that was not tried
 
 
 def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal:

@@ -69,7 +69,7 @@ def fill(shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Pr
 def may_share(pod: PodRecord, cluster: Cluster, profile: Profile) -> bool:
     """Single pods of this shape can be planned in one go, as far as is known without asking about nodes."""
     shape = pod.shape
-    if shape is None or shape.traits.claims or cluster.nominated or not can_fill(shape, cluster, profile):
+    if shape is None or shape.traits.claims or len(cluster.nominations) or not can_fill(shape, cluster, profile):
         return False
     tried = shape.memo.get((profile, _ALONE))
     return tried is None or cluster.nodes.usage_log.position - tried[1] > _ASK_AGAIN_AFTER

@@ -17,6 +17,7 @@ from koordpy.plan.framework.answers import Placement, Plan, Refusal, no_node_fit
 from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import batch
+from koordpy.plan.placement.packing import pack
 from koordpy.plan.placement.pods import place, place_nominated, refused_without_asking
 from koordpy.plan.scores.node_resources_fit import NodeResourcesFit, most_allocated
 from koordpy.state.arrays import Ints
@@ -59,10 +60,17 @@ def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal
         if best is None or len(attempt.placements) > len(best.placements):
             best = attempt
     assert best is not None
+    gave_up = False
+    if len({member.shape for member in job.members}) > 1:
+        packed, budget = pack(job, cluster, profiles)
+        if packed is not None:
+            return Plan(tuple(packed))
+        gave_up = budget.gave_up
+    short = {gang: replace(refusal, gave_up=gave_up) for gang, refusal in best.short.items()}
     strict = next((d for d in job.demands if d.mode == "Strict" and d.gang in best.short), None)
     if strict is not None:
-        return best.short[strict.gang]
-    return Plan(tuple(best.placements), missing=next(iter(best.short.values())))
+        return short[strict.gang]
+    return Plan(tuple(best.placements), missing=next(iter(short.values())))
 
 
 def _ways(job: Job, profiles: Profiles, cluster: Cluster) -> Iterator[tuple[Profiles, bool]]:
@@ -231,7 +239,7 @@ class _Attempt:
         offered = batch.slots(shape, cluster, profile)
         if offered is None or not batch.can_fill(shape, cluster, profile):
             return None
-        if not cluster.nominated:
+        if not len(cluster.nominations):
             return offered
         with Trial(cluster.occupancy) as promised:
             if place_nominated(each.members[0], self._job, cluster, promised):

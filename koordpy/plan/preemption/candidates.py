@@ -27,6 +27,7 @@ from koordpy.plan.preemption.minimise import Guest, Minimiser
 from koordpy.plan.preemption.removal import bound_to_stay, put_back, take_off, take_off_all
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
+from koordpy.state.eviction import Reach
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
@@ -38,19 +39,17 @@ _NOT_ASKED = -1  # as a version: by room alone, which is never too dear; the fil
 
 
 class CandidateSearch:
-    """One search, among victims of at most one priority."""
+    """One search, among the evictable pods within a reach."""
 
-    def __init__(
-        self, job: Job, cluster: Cluster, profiles: Mapping[str, Profile], trial: Trial, *, level: int
-    ) -> None:
-        self.job, self.cluster, self.level = job, cluster, level
+    def __init__(self, job: Job, cluster: Cluster, profiles: Mapping[str, Profile], trial: Trial, reach: Reach) -> None:
+        self.job, self.cluster, self.reach = job, cluster, reach
         self._profiles, self._trial = profiles, trial
         self.ledger = Ledger(cluster)
         asked = {row for member in job.members if member.shape is not None for row in member.shape.rows.tolist()}
         self._sparing = Minimiser(cluster, self.ledger, sorted(asked))
-        self._staying = bound_to_stay(level, cluster)
+        self._staying = bound_to_stay(reach, cluster)
         self._go_whole = any(gang.goes_whole for gang in cluster.gangs)
-        self.room = _room_without(level, job, cluster, profiles)
+        self.room = _room_without(reach, job, cluster, profiles)
         self._places: dict[int, _Place] = {}  # by row of the node
         self._rows_by_job: defaultdict[str, list[int]] = defaultdict(list)  # where each of its candidates is
         self._placements: list[Placement] = []
@@ -182,7 +181,7 @@ class CandidateSearch:
         return [
             pod
             for pod in cluster.pods_on(cluster.nodes.names[row])
-            if pod.priority <= self.level
+            if self.reach.covers(pod)
             and pod.shape is not None
             and cluster.may_be_evicted(pod)
             and pod.uid not in self._staying
@@ -270,16 +269,16 @@ class _Filling:
         if self._refused is None:
             return accepted
         movable = np.zeros_like(accepted)
-        for crowd in cluster.evictable.crowds(self._making.level):
-            movable[crowd.rows] = True
+        for each in cluster.evictable.counts(self._making.reach.classes):
+            movable[each.rows] = True
         return accepted & (movable | ~self._refused)
 
 
-def _room_without(level: int, job: Job, cluster: Cluster, profiles: Mapping[str, Profile]) -> dict[Guest, Bools]:
-    """`[N]` for each kind of member: whether there is room for one, were everybody up to a priority gone."""
+def _room_without(reach: Reach, job: Job, cluster: Cluster, profiles: Mapping[str, Profile]) -> dict[Guest, Bools]:
+    """`[N]` for each kind of member: whether there is room for one, were every pod within reach gone."""
     guests = {Guest(each.shape, profiles[each.scheduler]) for each in job.members if each.shape is not None}
     with Trial(cluster.occupancy) as trial:
-        take_off_all(level, cluster, trial)
+        take_off_all(reach, cluster, trial)
         return {guest: _has_room(guest, cluster) for guest in guests}
 
 

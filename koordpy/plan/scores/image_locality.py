@@ -21,7 +21,7 @@ class ImageLocality(Score):
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         nodes = cluster.nodes
-        scores = shape.remember("images", nodes.static_generation, lambda: _scores(shape, nodes))
+        scores = shape.remember("images", nodes.image_generation, lambda: _scores(shape, nodes))
         return scores[candidates]
 
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002

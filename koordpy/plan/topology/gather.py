@@ -144,7 +144,7 @@ class Gathering:
         if shape is None:
             return np.zeros(cluster.nodes.capacity, dtype=np.int64)
         offered = _offered(shape, cluster, profile, len(members))
-        if cluster.nominated:
+        if len(cluster.nominations):
             with Trial(cluster.occupancy) as promised:
                 if place_nominated(members[0], self._job, cluster, promised):
                     offered = np.minimum(offered, _offered(shape, cluster, profile, len(members)))

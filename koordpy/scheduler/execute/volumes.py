@@ -32,7 +32,11 @@ class VolumeBinder:
         self._in_hand: set[str] = set()  # keys of claims that some pod is just writing for
 
     def storage_changed(self) -> None:
-        """A claim or volume changed, or a pod is gone: somebody may have been waiting for it."""
+        """A claim or volume changed: a pod may have been waiting for it."""
+        self._news.set()
+
+    def pod_gone(self, uid: str) -> None:  # noqa: ARG002
+        """Its volumes need not be waited for any more."""
         self._news.set()
 
     async def bind(self, choice: VolumeChoice, node: str) -> None:
@@ -111,7 +115,7 @@ class VolumeBinder:
 
     def _check_wanted(self, choice: VolumeChoice) -> None:
         if not self._cluster.storage.is_reserved(choice):
-            raise VolumesNotBound("the pod that they were promised to is gone")
+            raise VolumesNotBound("the pod that they were reserved for is gone")
 
     def _is_usable(self, key: str, node: str) -> bool:
         """Bound, and to a volume that the node can reach, which may be another one than we chose."""

@@ -25,7 +25,7 @@ class Throttle:
         self._told: dict[str, tuple[str, float]] = {}  # UID -> the reason without its figures, when
         self._late: dict[str, Refusal] = {}
 
-    def holds_back(self, uid: str, refusal: Refusal) -> bool:
+    def hold_back(self, uid: str, refusal: Refusal) -> bool:
         """Whether this is to be said later, or never if something else happens first."""
         kind, now = _kind(refusal.message), self._clock()
         told = self._told.get(uid)
@@ -40,7 +40,7 @@ class Throttle:
         """What was said last is true again."""
         self._late.pop(uid, None)
 
-    def due(self) -> list[tuple[str, Refusal]]:
+    def take_due(self) -> list[tuple[str, Refusal]]:
         """What has been held back for long enough."""
         now = self._clock()
         ready = [uid for uid in self._late if now - self._told[uid][1] >= _AGAIN_S]

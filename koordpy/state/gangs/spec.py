@@ -1,7 +1,7 @@
 """How a gang is configured: whose word counts, field by field.
 
 A member pod's annotation wins over the PodGroup's annotation, that over the PodGroup's `spec`, and that over the
-configuration of the scheduler. Among members the oldest that says something usable is heard.
+configuration of the scheduler. Among members that live, the oldest that declares something usable counts.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class GangSpec(NamedTuple):
         }
 
 
-def resolve(voices: Iterable[GangDeclaration], pod_group: PodGroup | None, defaults: GangDefaults) -> GangSpec:
-    """The configuration from what the members say, oldest first, and from their PodGroup."""
+def resolve(members: Iterable[GangDeclaration], pod_group: PodGroup | None, defaults: GangDefaults) -> GangSpec:
+    """The configuration from what the members declare, oldest first, and from their PodGroup."""
     by_annotation = declaration_of(pod_group.metadata) if pod_group is not None else DECLARES_NOTHING
     by_spec, min_resources, problems = _of_spec(pod_group)
-    heard = (*voices, by_annotation, by_spec)
+    declared = (*members, by_annotation, by_spec)
 
     def first(field: str, default: Any = None) -> Any:
-        return next((value for declaration in heard if (value := getattr(declaration, field)) is not None), default)
+        return next((value for declaration in declared if (value := getattr(declaration, field)) is not None), default)
 
     minimum: int | None = first("minimum")
     spec = GangSpec(

@@ -32,7 +32,7 @@ class Binds:
 
 def send(rig: GangRig, most: int = 100) -> None:
     """Carry out the binds that were decided."""
-    binds = rig.scheduler.binder.binds
+    binds = rig.lanes.binds
     for _ in range(min(most, len(binds))):
         call: Any = binds._calls.get_nowait()()
         with pytest.raises(StopIteration):

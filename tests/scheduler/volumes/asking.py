@@ -55,7 +55,7 @@ def tell(cluster: Cluster, *objects: Any) -> None:
 
 def answer(cluster: Cluster, *pods: Pod) -> Plan | Refusal:
     """The pods as one job."""
-    return plan(Job("job", tuple(cluster.upsert_pod(pod)[0] for pod in pods)), cluster, PROFILE)
+    return plan(Job("job", tuple(cluster.upsert_pod(pod) for pod in pods)), cluster, PROFILE)
 
 
 def refusal(cluster: Cluster, *pods: Pod) -> str:

@@ -257,12 +257,12 @@ async def test_nobody_waits_for_the_volumes_of_a_pod_that_is_gone() -> None:
     async with stage() as (_, instance), binding(instance, MADE) as bind:
         instance.cluster.storage.unreserve(MADE)
         instance.binder.storage_changed()
-        with pytest.raises(VolumesNotBound, match="the pod that they were promised to is gone"):
+        with pytest.raises(VolumesNotBound, match="the pod that they were reserved for is gone"):
             await asyncio.wait_for(bind, 1)
 
 
 async def test_nothing_is_written_for_a_pod_that_was_gone_before_its_turn() -> None:
     async with stage() as (world, instance):
-        with pytest.raises(VolumesNotBound, match="the pod that they were promised to is gone"):
+        with pytest.raises(VolumesNotBound, match="the pod that they were reserved for is gone"):
             await instance.binder.bind(STATIC, "n1")
         assert world.writes() == []

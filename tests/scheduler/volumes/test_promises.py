@@ -78,7 +78,7 @@ def test_forgetting_all_assumptions_forgets_all_promises():
     cluster = two_claims(node(), volume("pv1"), volume("pv2"))
     assumed(cluster, pod_with("a"))
     assumed(cluster, pod_with("b", name="p2"))
-    cluster.forget_all()
+    cluster.start_over()
     assert promises(cluster) == []
 
 

@@ -182,7 +182,7 @@ async def test_a_pod_that_is_deleted_while_its_volume_is_made_leaves_nothing_beh
         await world.delete("p1")
         await settled()
         assert promises(instance.cluster) == []
-        assert instance.scheduler.binder._volume_binds._calls._unfinished_tasks == 0, "nobody waits for it any more"
+        assert instance.lanes.volume_binds._calls._unfinished_tasks == 0, "nobody waits for it any more"
 
 
 async def test_pods_that_share_a_claim_are_bound_together_without_a_failure() -> None:

@@ -31,7 +31,7 @@ def test_groups_of_parked_pods_end_with_their_last_pod():
         rig.pod(f"p{i}", cpu=1, image=f"image-{i}", claims=True)
         rig.settle()
         rig.gone(f"p{i}")
-        rig.reporter.lane.clear()
+        rig.lanes.reports.clear()
     assert not rig.queue._unschedulable
     assert len(list(rig.cluster.shapes)) < FEW
 
@@ -45,7 +45,7 @@ def test_pods_that_left_their_group_do_not_pile_up_behind_one_that_stays():
         rig.pod(f"p{i}", cpu=2)
         rig.settle()
         rig.gone(f"p{i}")
-        rig.reporter.lane.clear()
+        rig.lanes.reports.clear()
     assert [len(sleepers.heap) < FEW for sleepers in rig.queue._unschedulable.values()] == [True]
 
 

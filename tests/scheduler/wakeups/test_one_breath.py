@@ -16,7 +16,7 @@ from tests.scheduler.wakeups.rig import Rig
 
 def run(rig: Rig) -> None:
     """Everything that is active, the way the scheduler's loop does it."""
-    while (ticket := rig.queue.pop()) is not None:
+    while (ticket := rig.scheduler.next_ticket()) is not None:
         rig.scheduler.attempt(ticket)
 
 
@@ -29,7 +29,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch, story: Callable[[Rig], None]) ->
     together, alone = Rig(), Rig()
     story(together)
     run(together)
-    monkeypatch.setattr(module, "_IN_ONE_BREATH", 1)
+    monkeypatch.setattr(module, "_MOST_TOGETHER", 1)
     story(alone)
     run(alone)
     return where(together), where(alone)
@@ -108,7 +108,7 @@ def test_a_mistake_in_planning_many_costs_only_the_first(monkeypatch) -> None:
     rig.node("n1", cpu=9)
     for number in range(2):
         rig.pod(f"p{number}", cpu=1)
-    ticket = rig.queue.pop()
+    ticket = rig.scheduler.next_ticket()
     assert ticket is not None
     rig.scheduler.attempt(ticket)
     assert rig.where("p0") is State.BACKOFF

@@ -101,7 +101,7 @@ async def test_nobody_is_told_anything_while_others_are_being_evicted():
     api = Outage(503)
     api.down = False
     async with running(api) as rig:
-        rig.scheduler.evictor.lane.put(lambda: asyncio.sleep(1))
+        rig.lanes.evictions.put(lambda: asyncio.sleep(1))
         rig.pod("p", cpu=2)
         await asyncio.sleep(0.9)
         assert not api.conditions

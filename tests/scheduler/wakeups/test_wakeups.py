@@ -239,7 +239,7 @@ def test_a_bind_that_fails_after_its_pod_was_reshaped_is_retried_in_the_new_shap
     assert pods[uid("p")].shape is pods[uid("q")].shape
     ticket = rig.attempt()
     rig.service("s", tier="x")  # from here on, the label tells p from q
-    rig.scheduler.binder._bind_failed(pods[uid("p")], ticket, ApiError("no"))
+    rig.binder._bind_failed(pods[uid("p")], ticket, ApiError("no"))
     retried = rig.ticket("p")
     assert retried is not None
     assert retried.equivalence.wants == ((pods[uid("p")].shape, 1),)

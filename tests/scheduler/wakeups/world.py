@@ -238,7 +238,7 @@ class World:
 
     def _bind(self) -> bool:
         """Carry out one call of the lane; the API server above answers at once, so it ends at the first step."""
-        calls = self.rig.scheduler.binder.binds._calls
+        calls = self.rig.lanes.binds._calls
         if calls.empty():
             return False
         call: Any = calls.get_nowait()()
@@ -249,9 +249,9 @@ class World:
         raise AssertionError("a bind waits for something")
 
     def _schedule(self) -> bool:
-        ticket = self.rig.queue.pop()
+        ticket = self.rig.scheduler.next_ticket()
         if ticket is not None:
             self.rig.scheduler.schedule_one(ticket)
             assert ticket.state is not State.IN_FLIGHT, f"{ticket.name} was popped and never answered"
-        self.rig.reporter.lane.clear()
+        self.rig.lanes.reports.clear()
         return ticket is not None

@@ -56,18 +56,26 @@ class Ledger:
             pending = [uid_of(pod) for pod in gangs.members[gang] if is_pending(pod)]
             if self.is_free(gang, gangs):
                 first.update(pending)
-            elif pending:
+            elif pending and all(self._has_come(each, gangs) for each in gangs.group_of(gang)):
                 first.add(",".join(gangs.group_of(gang)))
         return first
+
+    def _has_come(self, gang: str, gangs: Gangs) -> bool:
+        """As far as it is known without looking at who waits for whom: it is there, with enough members."""
+        if not gangs.is_initialised(gang):
+            return False
+        pending = sum(map(is_pending, gangs.members[gang]))
+        return self.is_free(gang, gangs) or self.counted(gang, gangs) + pending >= (gangs.config(gang).minimum or 0)
 
     def heard(self, kind: str, before: Json | None, now: Json | None) -> None:
         """A piece of news arrived."""
         if kind == PODS:
             self._heard_of_pod(before, now)
         if kind != NODES:
-            spoken_of = self.gangs().members.keys()
-            self.begun &= spoken_of
-            self.recovering &= spoken_of
+            gangs = self.gangs()
+            self.begun &= gangs.members.keys()
+            self.recovering &= gangs.members.keys()
+            self.recovering = {gang for gang in self.recovering if not _is_bound(gang, gangs)}
 
     def _heard_of_pod(self, before: Json | None, now: Json | None) -> None:
         if before is not None and (now is None or now["metadata"]["uid"] != before["metadata"]["uid"]):

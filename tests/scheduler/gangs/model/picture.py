@@ -75,10 +75,10 @@ def nothing_is_kept_of_the_gone(world: World) -> Iterator[str]:
     for what, (has, should) in kept.items():
         if more := set(has) - set(should):
             yield f"{what} are kept: {sorted(more)}"
-    if table.news:
-        yield f"nobody took note of {table.news}"
+    if rig.cluster.changes:
+        yield "changes were not delivered"
     parked = [ticket for ticket in queue._tickets.values() if ticket.state is not State.UNSCHEDULABLE]
     if parked:
         yield f"{[(ticket.key, ticket.state) for ticket in parked]} are not asleep"
-    if sum(sleepers.number for sleepers in queue._unschedulable.values()) != len(queue._tickets):
+    if sum(each.tickets for each in queue._unschedulable.values()) != len(queue._tickets):
         yield "the sleepers are miscounted"

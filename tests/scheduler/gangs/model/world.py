@@ -72,7 +72,7 @@ class World:
             self._schedule(only=first)
 
     def _observe_releases(self) -> None:
-        binder = self.rig.scheduler.binder
+        binder = self.rig.binder
         release = type(binder).release
 
         def observed(placements: Sequence[Placement], *args: Any, **kwargs: Any) -> None:
@@ -158,7 +158,7 @@ class World:
 
     def _send(self) -> bool:
         """The next call of a lane begins: binds, or reports."""
-        lanes = [lane for lane in (self.rig.scheduler.binder.binds, self.rig.reporter.lane) if len(lane)]
+        lanes = [lane for lane in (self.rig.lanes.binds, self.rig.lanes.reports) if len(lane)]
         if lanes:
             lane = self.rng.choice(lanes)
             call: Any = lane._calls.get_nowait()()
@@ -176,14 +176,14 @@ class World:
             self.wrong.append(f"a call failed: {task.exception()!r}")
 
     def _time_out(self) -> None:
-        room = self.rig.scheduler.room
+        room = self.rig.room
         for stay in room.overdue():
-            self.rig.scheduler._permit.time_out(stay)
+            self.rig.permit.time_out(stay)
         self.wrong += [f"the time of {stay.key} is up, and it goes on waiting" for stay in room.overdue()]
 
     def _schedule(self, only: set[str] | None = None) -> bool:
         """The next job is tried, which must be one of `only` if they are given."""
-        ticket = self.rig.queue.pop()
+        ticket = self.rig.scheduler.next_ticket()
         if only and (ticket is None or ticket.key not in only):
             self.wrong.append(
                 f"{sorted(only)} are half-bound, and {ticket.name if ticket else 'nobody'} is tried first"
