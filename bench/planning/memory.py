@@ -66,7 +66,7 @@ def load(nodes: int, pods: int) -> Loaded:
     cluster, sinks = built.cluster, built.sinks
     empty_mb = _rss_mb()
     seconds, _ = _take_in(_nodes(nodes), Decoder("Node", Node), sinks.nodes)
-    more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), sinks.pods, sinks.pods.settle)
+    more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), sinks.pods, sinks.settle_pods)
     if (len(cluster.nodes), len(cluster.pods)) != (nodes, pods):
         raise BenchError(f"the picture has {len(cluster.nodes)} nodes and {len(cluster.pods)} pods")
     return Loaded(_rss_mb(), empty_mb, seconds + more, length / pods)

@@ -101,7 +101,9 @@ class Replay:
                 self._end_next()
             if isinstance(answer, Plan):
                 self._start(trace_job, answer)
-                rating = rate(answer.placements, self._cluster, PROFILES) if job.demands and is_busy else None
+                rating = (
+                    rate(answer.placements, job.by_uid, self._cluster, PROFILES) if job.demands and is_busy else None
+                )
                 if rating is not None:
                     yield rating
 

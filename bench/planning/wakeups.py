@@ -33,7 +33,9 @@ class FullCluster:
     def __init__(self, nodes: int) -> None:
         self.now = 0.0
         built = build_scheduler(Settings(), cast("Client", None), clock=lambda: self.now, wall=lambda: self.now)
-        self.cluster, self.queue, self.intake = built.cluster, built.queue, built.sinks.pods
+        self.cluster, self.queue, self.intake, self._settle = (
+            built.cluster, built.queue, built.sinks.pods, built.sinks.settle_pods,
+        )  # fmt: skip
         self._next = built.scheduler.next_ticket
         self._profile = default_profile(SCHEDULER)
         self._running: list[str] = []  # UIDs, one for each node
@@ -41,7 +43,7 @@ class FullCluster:
             self.cluster.upsert_node(typed_node(node(number, cpu=CPU) | {"spec": {}}))
             running = typed_pod(pod(number, app="running", cpu_m=CPU * 1000, node=node_name(number)))
             self.intake.upsert(running)
-            self.intake.settle()
+            self._settle()
             self._running.append(running.metadata.uid)
 
     def add_unschedulable(self, count: int, shapes: int, cpu_m: int) -> None:
@@ -49,7 +51,7 @@ class FullCluster:
         first = len(self._running)
         for number in range(first, first + count):
             self.intake.upsert(typed_pod(pod(number, app="parked", cpu_m=cpu_m + number % shapes)))
-            self.intake.settle()
+            self._settle()
         self.drain()
         if (parked := self.queue.counts()[State.UNSCHEDULABLE]) != count:
             raise BenchError(f"{parked:,} of {count:,} pods are parked: the others found room in a full cluster")
@@ -68,7 +70,7 @@ class FullCluster:
             self.now += 60.0  # every back-off is over
             started = time.perf_counter()
             self.intake.remove("", uid)
-            self.intake.settle()
+            self._settle()
             attempts = self.drain()
             yield time.perf_counter() - started, attempts
 

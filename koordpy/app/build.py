@@ -15,6 +15,7 @@ from koordpy.kube.client import Client
 from koordpy.scheduler.cycles import EvictionCycles
 from koordpy.scheduler.execute.bind import Binder
 from koordpy.scheduler.execute.evict import Evictor
+from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.execute.lanes import Lanes
 from koordpy.scheduler.execute.volumes import VolumeBinder
 from koordpy.scheduler.ingest.sinks import Sinks
@@ -27,6 +28,7 @@ from koordpy.scheduler.queue.order import OneLine
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.report.reporter import Reporter
+from koordpy.scheduler.report.throttle import Throttle
 from koordpy.scheduler.waitingroom import WaitingRoom
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.changes import ChangeLog
@@ -41,6 +43,7 @@ class BuiltScheduler:
     parts: Parts
     sinks: Sinks
     volumes: VolumeBinder
+    throttle: Throttle
 
     @property
     def cluster(self) -> Cluster:
@@ -76,28 +79,43 @@ def build_scheduler(
         on_ready=ready.set,
     )
     jobs = Jobs(cluster, queue, profiles.keys())
-    wakeups, recovery = Wakeups(cluster, queue, jobs), Recovery(cluster, jobs)
+    wakeups, in_flight, throttle = Wakeups(cluster, queue, jobs), InFlight(), Throttle(clock)
+    recovery = Recovery(cluster, queue, jobs, in_flight=in_flight, throttle=throttle)
     lanes = Lanes.build(settings.bind_width, clock, recovery.run)
-    reporter = Reporter(client, cluster, instance, lanes.reports, wall=wall, clock=clock)
+    reporter = Reporter(client, cluster, instance, lane=lanes.reports, throttle=throttle, wall=wall)
     volumes = VolumeBinder(client, cluster, settings.volume_bind_timeout_s)
-    binder = Binder(client, cluster, jobs, reporter=reporter, volumes=volumes, lanes=lanes)
+    binder = Binder(client, cluster, jobs, reporter=reporter, volumes=volumes, lanes=lanes, in_flight=in_flight)
     evictor = Evictor(client, cluster, queue, reporter, lane=lanes.evictions, wall=wall)
     planning = Planning(cluster, profiles, topology=settings.gangs.topology)
     permit = Permit(planning, queue, jobs, WaitingRoom(cluster, clock), reporter=reporter, settings=settings.gangs)
     cycles = EvictionCycles(clock, wall)
     postfilter = PostFilter(planning, permit, evictor, cycles)
     parts = Parts(
-        cluster, queue, jobs, wakeups, recovery, planning, permit, postfilter, cycles, lanes, binder, evictor, reporter
+        cluster,
+        queue,
+        jobs,
+        wakeups,
+        recovery,
+        planning,
+        permit,
+        postfilter,
+        cycles,
+        lanes,
+        in_flight,
+        binder,
+        evictor,
+        reporter,
     )
     sinks = Sinks.build(
         cluster,
         jobs,
         wakeups,
         recovery,
+        in_flight=in_flight,
         on_pod_gone=(reporter.forget, evictor.pod_gone, volumes.pod_gone),
         on_storage_changed=volumes.storage_changed,
     )
-    return BuiltScheduler(Scheduler(parts, ready), parts, sinks, volumes)
+    return BuiltScheduler(Scheduler(parts, ready), parts, sinks, volumes, throttle)
 
 
 def _options(settings: Settings) -> ClusterOptions:

@@ -112,10 +112,14 @@ class Jobs:
 
     def refresh_all(self) -> None:
         """Every pending pod and gang of ours gets its place, as at the beginning of leadership."""
+        for ticket in self._queue:
+            if ticket.key not in self._groups and ticket.key not in self._cluster.pods:
+                self._queue.remove(ticket.key)
+        self._freed.clear()
         for record in self._cluster.pods.values():
             self.pod_changed(record)
-        for gang in self._cluster.gangs:
-            self.refresh_group(self._cluster.gangs.group_of(gang.id))
+        now = {self._cluster.gangs.group_of(gang.id) for gang in self._cluster.gangs}
+        self.refresh(sorted(now.union(self._groups.values())))  # those that are no more lose their tickets
 
     def finish_half_bound(self) -> None:
         """The leader before us died while binding a group: what it lacks goes before everything else."""

@@ -27,6 +27,7 @@ from koordpy.scheduler.cycles import EvictionCycles, Hold
 from koordpy.scheduler.equivalence import equivalence_of
 from koordpy.scheduler.execute.bind import Binder
 from koordpy.scheduler.execute.evict import Evictor
+from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.execute.lanes import Lanes
 from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.permit import Permit
@@ -70,6 +71,7 @@ class Parts:
     postfilter: PostFilter
     cycles: EvictionCycles
     lanes: Lanes
+    in_flight: InFlight
     binder: Binder
     evictor: Evictor
     reporter: Reporter
@@ -83,7 +85,7 @@ class Scheduler:
         self._wakeups, self._recovery = parts.wakeups, parts.recovery
         self._planning, self._permit, self._postfilter = parts.planning, parts.permit, parts.postfilter
         self._lanes, self._binder, self._evictor = parts.lanes, parts.binder, parts.evictor
-        self._reporter, self._cycles = parts.reporter, parts.cycles
+        self._reporter, self._cycles, self._in_flight = parts.reporter, parts.cycles, parts.in_flight
         self._profiles: Mapping[str, Profile] = parts.planning.profiles
         self._ready = ready  # set when there may be something to do
         self._reserved: list[str] = []  # UIDs that this attempt has assumed, and nobody has taken over yet
@@ -110,6 +112,7 @@ class Scheduler:
     def start_over(self) -> None:
         """Before leading again: no assumption, nomination or half-sent bind of an earlier term survives."""
         self._lanes.clear()
+        self._in_flight.clear()
         self._evictor.start_over()
         self._reporter.start_over()
         self._permit.room.clear()
@@ -150,11 +153,7 @@ class Scheduler:
 
     def next_ticket(self) -> Ticket | None:
         """The job to try now, after all that has changed so far."""
-        try:
-            self._wakeups.deliver()
-        except Exception:
-            log.exception("wakeup_failed", hint="please report this; every job is looked at again")
-            self._recovery.run()
+        self._recovery.guard(self._wakeups.deliver)
         return self._queue.pop()
 
     def time_out(self) -> None:

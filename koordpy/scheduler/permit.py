@@ -57,9 +57,7 @@ class Permit:
         self._planning, self._queue, self._jobs, self.room = planning, queue, jobs, room
         self._cluster, self._profiles = planning.cluster, planning.profiles
         self._reporter, self._settings = reporter, settings
-        self._denied: set[str] = (
-            set()
-        )  # keys of jobs that keep nothing for the sake of a waiting group
+        self._denied: set[str] = set()  # keys of jobs that keep nothing for the sake of a waiting group
 
     # --- before an attempt ---
 

@@ -73,7 +73,7 @@ async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:
             while not await holds():  # noqa: ASYNC110 - another process does it
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise AssertionError(f"never event: {what}") from None
+        raise AssertionError(f"never happened: {what}") from None
 
 
 async def pods(api: Client) -> dict[str, Json]:

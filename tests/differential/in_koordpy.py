@@ -119,5 +119,5 @@ def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, Pod
     Random(incoming["metadata"]["uid"]).shuffle(objects)
     for each in objects:
         sinks[each["kind"]].upsert(DECODERS[each["kind"]](json.dumps(each).encode()))
-        own.pods.settle()
+        own.settle_pods()
     return cluster, cluster.pods[incoming["metadata"]["uid"]]

@@ -32,7 +32,7 @@ class Attempts:
 
     def see_pod(self, pod: Json) -> None:
         self._built.sinks.pods.upsert(typed(pod, Pod))
-        self._built.sinks.pods.settle()
+        self._built.sinks.settle_pods()
 
     def run(self) -> None:
         while (ticket := self._built.scheduler.next_ticket()) is not None:

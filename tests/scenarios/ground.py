@@ -59,7 +59,7 @@ class Ground:
             if found := true():
                 return found
             left = ends - asyncio.get_running_loop().time()
-            assert left > _TINY_S, f"never event: {what}\n{self.describe()}"
+            assert left > _TINY_S, f"never happened: {what}\n{self.describe()}"
             await self._next_change(min(left, _LOOK_EVERY_S))
 
     async def stays(self, true: Callable[[], Any], what: str, *, share: float = 1.0) -> None:

@@ -19,6 +19,7 @@ from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError
 from koordpy.kube.writes import BindOutcome, bind
 from koordpy.plan.framework.answers import Placement, Refusal
+from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.execute.lanes import Lanes
 from koordpy.scheduler.execute.volumes import VolumeBinder, VolumesNotBound
 from koordpy.scheduler.jobs import Jobs
@@ -48,15 +49,24 @@ class Binder:
     """Carries out what was decided; one job's binds run concurrently."""
 
     def __init__(
-        self, client: Client, cluster: Cluster, jobs: Jobs, *, reporter: Reporter, volumes: VolumeBinder, lanes: Lanes
+        self,
+        client: Client,
+        cluster: Cluster,
+        jobs: Jobs,
+        *,
+        reporter: Reporter,
+        volumes: VolumeBinder,
+        lanes: Lanes,
+        in_flight: InFlight,
     ) -> None:
         self._client, self._cluster, self._jobs = client, cluster, jobs
-        self._reporter, self._volumes, self._lanes = reporter, volumes, lanes
+        self._reporter, self._volumes, self._lanes, self._in_flight = reporter, volumes, lanes, in_flight
 
     def release(self, placements: Sequence[Placement], ticket: Ticket, *, of_gangs: bool) -> None:
         """All of these may be bound; or, if this raises, none of them is."""
         with_volumes = [placement for placement in placements if any(placement.volumes)]
         release = _Release(ticket, placements, len(with_volumes), len(placements), of_gangs)
+        self._in_flight.add(placement.uid for placement in placements)
         try:
             for placement in with_volumes:
                 self._lanes.volume_binds.put(partial(self._bind_volumes, release, placement))
@@ -64,6 +74,8 @@ class Binder:
                 self._bind_all(release)
         except BaseException:
             release.given_up = True
+            for placement in placements:
+                self._in_flight.end(placement.uid)
             raise
 
     # --- volumes ---
@@ -143,7 +155,7 @@ class Binder:
         elif outcome is BindOutcome.REFUSED:
             self._falls_back(pod, release.ticket, ApiError("the API server did not take the binding"))
         else:
-            self._cluster.forget(pod.uid)  # gone, or bound elsewhere: the watch brings what is true
+            self._unreserve(pod)  # gone, or bound elsewhere: the watch brings what is true
 
     def _note_begun(self, release: _Release, pod: PodRecord, node: str) -> None:
         gang = self._cluster.gangs.get(pod.gang) if pod.gang else None
@@ -169,7 +181,7 @@ class Binder:
 
     def _bind_failed(self, pod: PodRecord, ticket: Ticket, problem: Exception) -> None:
         """Only this pod goes back; it is tried again after its back-off, unless the watch shows it bound after all."""
-        self._cluster.forget(pod.uid)
+        self._unreserve(pod)
         current = self._cluster.pods.get(pod.uid)
         if current is None or not current.schedulable:
             return
@@ -180,3 +192,7 @@ class Binder:
         metrics.writes("bind", "failed").inc()
         refusal = Refusal(f"binding failed: {problem}", EventKind.NONE, pod.uid, reason=SCHEDULER_ERROR)
         self._reporter.refused(current, refusal)
+
+    def _unreserve(self, pod: PodRecord) -> None:
+        self._in_flight.end(pod.uid)
+        self._cluster.forget(pod.uid)

@@ -8,8 +8,8 @@ import structlog
 
 from koordpy import metrics
 from koordpy.api.pod import Pod
+from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
@@ -30,26 +30,20 @@ class PodSink:
         cluster: Cluster,
         jobs: Jobs,
         wakeups: Wakeups,
-        recovery: Recovery,
+        in_flight: InFlight,
         on_gone: tuple[Callable[[str], None], ...] = (),
     ) -> None:
-        self._cluster, self._jobs, self._wakeups, self._recovery = cluster, jobs, wakeups, recovery
+        self._cluster, self._jobs, self._wakeups, self._in_flight = cluster, jobs, wakeups, in_flight
         self._on_gone = on_gone  # each is told the UID of a pod that is gone or finished
 
     def upsert(self, pod: Pod) -> None:
-        try:
-            self._upsert(pod)
-        except Exception:
-            log.exception("ingest_failed", pod=pod.metadata.key, hint="please report this; nothing else is affected")
-            self._recovery.run()
-
-    def _upsert(self, pod: Pod) -> None:
         if pod.is_finished:
             self._cluster.finish_pod(pod)
             self._gone(pod.metadata.uid)
             return
         record = self._cluster.upsert_pod(pod)
         if record.bound:
+            self._in_flight.end(record.uid)
             self._cluster.confirm_volumes(record)
         elif record.terminating:  # an assumption about a terminating pod holds room for nobody
             self._cluster.forget(record.uid)
@@ -57,20 +51,17 @@ class PodSink:
             self._complain(record)
         self._jobs.pod_changed(record)
 
-    def remove(self, key: str, uid: str) -> None:
-        try:
-            self._cluster.remove_pod(uid)
-            self._cluster.gangs.finished_gone(uid)
-            self._gone(uid)
-        except Exception:
-            log.exception("ingest_failed", pod=key, hint="please report this; nothing else is affected")
-            self._recovery.run()
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
+        self._cluster.remove_pod(uid)
+        self._cluster.gangs.finished_gone(uid)
+        self._gone(uid)
 
     def settle(self) -> None:
         """Everything that came together is in."""
         self._wakeups.deliver()
 
     def _gone(self, uid: str) -> None:
+        self._in_flight.end(uid)
         self._jobs.pod_gone(uid)
         for tell in self._on_gone:
             tell(uid)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from koordpy.api.podgroup import GROUPS
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.api.podgroup import GROUPS, PodGroup
+from koordpy.api.policy import PodDisruptionBudget
+from koordpy.api.topology import ClusterNetworkTopology
+from koordpy.api.workload import Namespace, Service
+from koordpy.kube.watch.reflector import Sink
+from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.ingest.budgets import BudgetSink
+from koordpy.scheduler.ingest.guard import GuardedSink
 from koordpy.scheduler.ingest.nodes import NodeSink
 from koordpy.scheduler.ingest.podgroups import PodGroupSink
 from koordpy.scheduler.ingest.pods import PodSink
@@ -24,17 +33,18 @@ _OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 
 @dataclass(frozen=True, slots=True)
 class Sinks:
-    """One for each kind; the watches feed them, and so do tests."""
+    """One for each kind, guarded; the watches feed them, and so do tests."""
 
-    pods: PodSink
-    nodes: NodeSink
-    pod_groups: dict[str, PodGroupSink]  # by API group
-    topologies: TopologySink
-    budgets: BudgetSink
-    namespaces: NamespaceSink
-    services: ServiceSink
-    owners: dict[str, OwnerSink]  # by kind
-    storage: dict[str, StorageSink[Any]]  # by kind
+    pods: Sink[Pod]
+    settle_pods: Callable[[], None]  # to be called when all pods that came together were told
+    nodes: Sink[Node]
+    pod_groups: Mapping[str, Sink[PodGroup]]  # by API group
+    topologies: Sink[ClusterNetworkTopology]
+    budgets: Sink[PodDisruptionBudget]
+    namespaces: Sink[Namespace]
+    services: Sink[Service]
+    owners: Mapping[str, Sink[Any]]  # by kind
+    storage: Mapping[str, Sink[Any]]  # by kind
 
     @classmethod
     def build(
@@ -44,6 +54,7 @@ class Sinks:
         wakeups: Wakeups,
         recovery: Recovery,
         *,
+        in_flight: InFlight,
         on_pod_gone: tuple[Callable[[str], None], ...] = (),
         on_storage_changed: Callable[[], None],
     ) -> Sinks:
@@ -57,14 +68,20 @@ class Sinks:
             "CSIStorageCapacity": storage.capacities,
             "VolumeAttachment": storage.attachments,
         }
+        pods = PodSink(cluster, jobs, wakeups, in_flight, on_pod_gone)
+
+        def guarded(sink: Sink[Any]) -> Sink[Any]:
+            return GuardedSink(sink, recovery)
+
         return cls(
-            PodSink(cluster, jobs, wakeups, recovery, on_pod_gone),
-            NodeSink(cluster, wakeups),
-            {group: PodGroupSink(group, cluster, wakeups) for group in GROUPS},
-            TopologySink(cluster, wakeups),
-            BudgetSink(cluster),
-            NamespaceSink(cluster, wakeups),
-            ServiceSink(cluster, wakeups),
-            {kind: OwnerSink(kind, cluster, wakeups) for kind in _OWNERS},
-            {kind: StorageSink(table, cluster, wakeups, on_storage_changed) for kind, table in tables.items()},
+            guarded(pods),
+            partial(recovery.guard, pods.settle),
+            guarded(NodeSink(cluster, wakeups)),
+            {group: guarded(PodGroupSink(group, cluster, wakeups)) for group in GROUPS},
+            guarded(TopologySink(cluster, wakeups)),
+            guarded(BudgetSink(cluster)),
+            guarded(NamespaceSink(cluster, wakeups)),
+            guarded(ServiceSink(cluster, wakeups)),
+            {kind: guarded(OwnerSink(kind, cluster, wakeups)) for kind in _OWNERS},
+            {kind: guarded(StorageSink(table, cluster, wakeups, on_storage_changed)) for kind, table in tables.items()},
         )

@@ -64,7 +64,7 @@ class Watches:
     """The reflectors of the scheduler."""
 
     def __init__(self, client: Client, sinks: Sinks) -> None:
-        self.pods = Reflector(client, _PODS, sinks.pods, sinks.pods.settle)
+        self.pods = Reflector(client, _PODS, sinks.pods, sinks.settle_pods)
         self.others: tuple[Reflector[Any], ...] = (
             Reflector(client, _NODES, sinks.nodes),
             *(Reflector(client, resource, sinks.pod_groups[group]) for group, resource in _POD_GROUPS.items()),

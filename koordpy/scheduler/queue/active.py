@@ -18,6 +18,9 @@ class ActiveQueue:
         """Entries, void ones among them."""
         return sum(len(heap) for heap in self._heaps.values())
 
+    def clear(self) -> None:
+        self._heaps.clear()
+
     def push(self, ticket: Ticket, number: int, *, tickets: int) -> None:
         heap = self._heaps.get(ticket.queue)
         if heap is None:

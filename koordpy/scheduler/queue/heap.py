@@ -20,6 +20,9 @@ class TicketHeap:
         """Entries, void ones among them."""
         return len(self._entries)
 
+    def clear(self) -> None:
+        self._entries.clear()
+
     def push(self, ticket: Ticket, first: float, number: int, *, tickets: int) -> None:
         """`tickets` is how many there are in all: a standby pushes and never pops, and most of its heap is void."""
         if len(self._entries) > 2 * tickets + 64:

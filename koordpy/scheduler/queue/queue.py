@@ -272,10 +272,12 @@ class JobQueue:
             self._push_active(ticket)
 
     def activate_all(self) -> None:
-        """Everything is worth another attempt, as when leadership begins."""
-        for ticket in list(self._tickets.values()):
-            if ticket.state in (State.UNSCHEDULABLE, State.BACKOFF):
-                self._leave_class(ticket)
+        """Everything is worth another attempt: leadership begins, or an error of ours has left heaps in doubt."""
+        self._active.clear()
+        self._backoff.clear()
+        self._unschedulable.clear()
+        for ticket in self._tickets.values():
+            if ticket.state is not State.IN_FLIGHT:
                 self._activate(ticket, "LeadershipBegan")
 
     def flush(self, older_than_s: float) -> None:

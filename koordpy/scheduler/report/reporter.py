@@ -50,15 +50,14 @@ class Reporter:
         client: Client,
         cluster: Cluster,
         instance: str,
-        lane: Lane,
         *,
+        lane: Lane,
+        throttle: Throttle,
         wall: Callable[[], float] = time.time,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._cluster, self._lane, self._wall = client, cluster, lane, wall
-        self._throttle = Throttle(clock)
+        self._throttle = throttle
         self._events = EventRecorder(client, instance)
-        self._said: dict[str, str] = {}  # UID -> the message that was last put into the lane
         self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
 
     def scheduled(self, pod: PodRecord, node: str) -> Call:
@@ -70,19 +69,18 @@ class Reporter:
 
     def refused(self, pod: PodRecord, refusal: Refusal, *, of: int = 1) -> None:
         """The pod, one `of` so many that are told the same, stays pending: condition and event, if they are news."""
-        said = self._said.get(pod.uid, pod.refusal_seen)
-        if said == refusal.message:
+        said = self._throttle.said(pod.uid)
+        if (pod.refusal_seen if said is None else said) == refusal.message:
             self._throttle.is_said(pod.uid)
             return
         if of > _FEW and self._throttle.hold_back(pod.uid, refusal):
             return
-        self._said[pod.uid] = refusal.message
+        self._throttle.say(pod.uid, refusal.message)
         self._lane.put(partial(self._set_condition, pod.uid, refusal))
         self._event(pod, "Warning", "FailedScheduling", "Scheduling", refusal.message)
 
     def forget(self, uid: str) -> None:
         """The pod is gone, or bound."""
-        self._said.pop(uid, None)
         self._throttle.forget(uid)
 
     async def run(self) -> None:
@@ -192,7 +190,6 @@ class Reporter:
     def start_over(self) -> None:
         """Leadership was lost and won again: what was not sent is not certain to have been said."""
         self._cluster.gangs.take_back_abandonments()
-        self._said.clear()
         self._throttle.clear()
         for gang in self._cluster.gangs:
             gang.told = ""
@@ -202,7 +199,7 @@ class Reporter:
         """Skipped when the pod is placed by now or a newer message follows; repeated when the pod changed meanwhile."""
         for pause_s in _CONFLICT_PAUSES_S:
             pod = self._cluster.pods.get(uid)
-            if pod is None or self._said.get(uid) != refusal.message:
+            if pod is None or self._throttle.said(uid) != refusal.message:
                 return
             if pod.node and not self._cluster.gangs.is_waiting(pod):
                 return

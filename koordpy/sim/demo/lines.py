@@ -51,7 +51,7 @@ class Lines:
                 self._line(seen, "podgroup", f"{name} is {phase_of(seen.gangs[gang])}")
 
     def sum_up(self, seen: Seen, place: Place, *, stays: bool) -> None:
-        self._print("\nWhat event, and why")
+        self._print("\nWhat happened, and why")
         for workload, text in summary(seen):
             self._print(_paragraph(f"  {workload:<6} ", text))
         for number, line in enumerate(tree(seen)):

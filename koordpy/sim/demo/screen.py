@@ -83,7 +83,7 @@ class Screen:
         if network := tree(seen):
             sections.insert(4, (5, _titled("network: nodes below their leaves and spines", Group(*network))))
         if self._over is not None:
-            sections.append((6, _titled("what event, and why", _summary(seen))))
+            sections.append((6, _titled("what happened, and why", _summary(seen))))
             sections.append((7, _titled("go on by hand, in another terminal", _commands(self._over[1]))))
         return Group(*self._fitting(seen, sections))
 

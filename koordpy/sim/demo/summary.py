@@ -1,4 +1,4 @@
-"""What event and why, from what was seen: one paragraph per workload."""
+"""What happened and why, from what was seen: one paragraph per workload."""
 
 from __future__ import annotations
 

@@ -57,4 +57,4 @@ class View(Protocol):
         """Show what is new; called a few times a second."""
 
     def sum_up(self, seen: Seen, place: Place, *, stays: bool) -> None:
-        """The story is over: what event, and how to go on."""
+        """The story is over: what happened, and how to go on."""

@@ -99,6 +99,8 @@ class GangTable:
         gang.finished.add(uid)
         if pod.status.phase == "Succeeded":
             gang.succeeded.add(uid)
+            if uid not in gang.bound:  # it was terminating, and has succeeded all the same
+                gang.recovering &= not gang.is_bound
         self._tell(gang)
 
     def finished_gone(self, uid: str) -> None:
@@ -252,11 +254,13 @@ class GangTable:
             self._drop_if_gone(gang)
 
     def _tell(self, gang: Gang) -> None:
-        gang.recovering &= not gang.is_bound  # by the minimum that it has now
         self._changes.add_groups(self._groups.reached_by(gang.id))
 
     def _resolve(self, gang: Gang) -> None:
+        before = gang.minimum
         gang.resolve(self._defaults)
+        if gang.minimum != before:
+            gang.recovering &= not gang.is_bound  # by the minimum that it has now
         others = tuple(each for each in gang.spec.group if each != gang.id)
         if others != self._groups.lists(gang.id):
             self._tell(gang)  # those whom it leaves

@@ -150,10 +150,11 @@ class NodeColumns:
         self.usage_log.touch_all(rows)
 
     def clear_usage(self) -> None:
-        """Nothing is taken of any node, until it is counted anew."""
+        """Nothing is taken of any node, until it is counted anew; and nothing that was derived from nodes holds."""
         self.requested[:] = 0
         self.scored[:] = 0
         self.usage_log.forget()
+        self._rows_changed()
 
     def slots(self, shape: Shape) -> int:
         """How many pods of a shape there is room for, as far as resources go."""

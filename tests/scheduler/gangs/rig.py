@@ -61,7 +61,7 @@ class GangRig(Rig):
 
     def message(self, name: str) -> str:
         """What the pod was told last."""
-        return self.reporter._said.get(uid(name), "")
+        return self.throttle._said.get(uid(name), "")
 
 
 def saying(

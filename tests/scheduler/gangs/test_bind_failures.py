@@ -144,7 +144,7 @@ def test_a_bind_that_keeps_failing_is_tried_again_ever_more_rarely():
         assert ticket.state is State.BACKOFF
         waits.append(round(ticket.ready_at - rig.hand_clock.now))
     assert waits == [1, 2, 4, 8, 10]
-    assert rig.reporter._said.keys() == {uid("a-1"), uid("a-2")}
+    assert rig.throttle._said.keys() == {uid("a-1"), uid("a-2")}
 
 
 def test_a_bind_that_fails_when_its_gang_sleeps_again_does_not_break_the_wake_ups():

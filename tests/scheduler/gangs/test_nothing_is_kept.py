@@ -21,7 +21,7 @@ def test_gangs_that_were_refused_and_deleted_leave_nothing_behind():
             rig.gone(f"{gang}-{member}")
         rig.lanes.reports.clear()
     kept = (rig.cluster.gangs, rig.jobs._groups, rig.jobs._freed, rig.queue._tickets, rig.queue._unschedulable)
-    assert [len(each) for each in (*kept, rig.reporter._said)] == [0] * 6
+    assert [len(each) for each in (*kept, rig.throttle._said)] == [0] * 6
 
 
 def test_gangs_that_ran_and_were_deleted_leave_nothing_behind():

@@ -46,12 +46,12 @@ class Watching:
     def told(self, *objects: Any) -> None:
         for each in objects:
             self._intake(type(each)).upsert(each)
-        self._sinks.pods.settle()
+        self._sinks.settle_pods()
 
     def gone(self, *objects: Any) -> None:
         for each in objects:
             self._intake(type(each)).remove(each.metadata.key, each.metadata.uid)
-        self._sinks.pods.settle()
+        self._sinks.settle_pods()
 
     def _intake(self, kind: type) -> Any:
         if kind in (Pod, Node):

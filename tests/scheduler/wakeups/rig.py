@@ -2,7 +2,7 @@
 
 Tests say what the watches say (`node`, `pod`, `gone`, `service`) and let the scheduler come to rest (`settle`). Binds
 stay in their lane unless a test gives a client and runs the scheduler: a pod that was placed counts as assumed.
-Periodic flushes never happen here, so a pod that is placed was woken by what event.
+Periodic flushes never happen here, so a pod that is placed was woken by what happened.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement.pods import plan
-from koordpy.scheduler.ingest.pods import PodSink
+from koordpy.scheduler.ingest.sinks import Sinks
 from koordpy.scheduler.queue.ticket import State, Ticket
 from koordpy.scheduler.settings import GangSettings
 from tests.builders import node, pod_json, typed, with_identity
@@ -45,16 +45,16 @@ class HandClock:
 class OneByOne:
     """Pods that come one at a time: each is all that came together."""
 
-    def __init__(self, intake: PodSink) -> None:
-        self._intake = intake
+    def __init__(self, sinks: Sinks) -> None:
+        self._sinks = sinks
 
     def upsert(self, pod: Pod) -> None:
-        self._intake.upsert(pod)
-        self._intake.settle()
+        self._sinks.pods.upsert(pod)
+        self._sinks.settle_pods()
 
     def remove(self, key: str, uid: str) -> None:
-        self._intake.remove(key, uid)
-        self._intake.settle()
+        self._sinks.pods.remove(key, uid)
+        self._sinks.settle_pods()
 
 
 class Rig:
@@ -77,7 +77,8 @@ class Rig:
         self.cluster, self.queue, self.scheduler = self.built.cluster, self.built.queue, self.built.scheduler
         self.reporter, self.jobs, self.room = self.built.parts.reporter, self.built.parts.jobs, self.built.room
         self.lanes, self.permit, self.binder = self.built.parts.lanes, self.built.parts.permit, self.built.parts.binder
-        self.pods = OneByOne(self.built.sinks.pods)
+        self.throttle = self.built.throttle
+        self.pods = OneByOne(self.built.sinks)
         self.nodes, self.services = self.built.sinks.nodes, self.built.sinks.services
 
     # --- what the watches say ---
@@ -91,7 +92,7 @@ class Rig:
     def pod(self, name: str, *, on: str = "", promised: str = "", claims: bool = False, **given: Any) -> None:
         """A pod appeared or changed; bound `on` a node, `promised` one (nominated), or pending.
 
-        With `claims` it has resource claims, which nothing wake_on as long as they are not supported.
+        With `claims` it has resource claims, which nothing cures as long as they are not supported.
         """
         obj = pod_json(name, node=on, **given)
         obj["metadata"]["uid"] = uid(name)

@@ -15,7 +15,7 @@ HOST = "kubernetes.io/hostname"
 BESIDE_A = affinity(near=[pod_term(HOST, selector(app="a"))])
 
 
-# --- nodes that become fit in steps: the first step wake_on the refusal that the pod sleeps on, and is not enough ---
+# --- nodes that become fit in steps: the first step cures the refusal that the pod sleeps on, and is not enough ---
 
 
 def test_a_node_may_join_before_its_devices_are_registered():
@@ -96,7 +96,7 @@ def test_a_scout_of_one_profile_does_not_speak_for_another():
     rig.pod("old", cpu=1, on="n1")
     rig.pod("lax", cpu=1, scheduler="lax")
     rig.settle()
-    rig.pod("strict", cpu=1)  # of the same shape, and refused later: for the taint, which no room wake_on
+    rig.pod("strict", cpu=1)  # of the same shape, and refused later: for the taint, which no room cures
     rig.settle()
     rig.gone("old")
     rig.settle()
@@ -114,7 +114,7 @@ def test_a_resource_that_the_profile_ignores_is_no_reason_to_sleep_on():
     assert rig.where("p") == "n1"
 
 
-# --- wake_on that are easily forgotten ---
+# --- events that are easily forgotten ---
 
 
 def test_a_self_affine_pod_may_be_the_first_of_its_set_when_its_last_companion_leaves():

@@ -70,7 +70,7 @@ def nothing_is_kept_of_the_gone(world: World) -> Iterator[str]:
         "groups of tickets": (rig.jobs._groups.keys(), queue._tickets.keys()),
         "gangs that were freed": (rig.jobs._freed, gangs.members.keys()),
         "tickets": (queue._tickets.keys(), living | groups),
-        "messages": (rig.reporter._said.keys(), living),
+        "messages": (rig.throttle._said.keys(), living),
     }
     for what, (has, should) in kept.items():
         if more := set(has) - set(should):
