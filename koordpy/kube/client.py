@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from koordpy.api.decode import Page, decode_page
+from koordpy.api.decode import UNREADABLE, Page, decode_page
 from koordpy.kube.backoff import Backoff
 from koordpy.kube.errors import ApiError, NotFound, Transient, Unavailable, error_of
 from koordpy.kube.http.transport import MaySend, Transport, always
@@ -62,7 +62,7 @@ class Client:
         answer = await self._once("GET", with_query(path, query), b"", JSON, _LIST_TIMEOUT_S)
         try:
             return decode_page(answer)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:  # such as a proxy's log-in page, sent with 200
+        except UNREADABLE as error:  # such as a proxy's log-in page, sent with 200
             raise Unavailable(f"GET {path}: the answer is not a list of objects: {error}") from None
 
     def watch(self, path: str, **query: str | int) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
