@@ -82,6 +82,15 @@ async def test_what_is_no_answer_is_broken() -> None:
             await stream.head()
 
 
+@pytest.mark.parametrize("size", [b"-6", b"0x5", b" 5", b"5_", b"0" * 400_000, b"5;" + b"x" * 400_000])
+async def test_a_chunk_that_is_none_breaks_it_off_after_what_had_come(size: bytes) -> None:
+    async with streaming(saying(TWO, size + b"\r\nhello\r\n", then_close=False)) as stream:
+        pieces = aiter(stream.pieces())
+        assert await anext(pieces) == b"first\nsecond\n"
+        with pytest.raises(BrokenConnection, match="not an HTTP answer"):
+            await anext(pieces)
+
+
 @pytest.mark.parametrize("length", [b"Content-Length: 5\r\n", b""])
 async def test_a_plain_body_ends_with_its_length_or_with_the_connection(length: bytes) -> None:
     refusal = b"HTTP/1.1 410 Gone\r\n" + length + b"\r\nhello"

@@ -14,9 +14,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar, cast
 
-from koordpy.kube.http.parsing import Address, BrokenConnection, Head, take_chunks, take_head
+from koordpy.kube.http.address import Address
+from koordpy.kube.http.parsing import AnswerParser, BrokenConnection, NotHttp
 from koordpy.kube.http.receiving import Receiving
 from koordpy.kube.http.stream import Stream
+
+# More than any API server sends at once: a page has 500 objects, and etcd takes 1.5 MiB of each.
+MOST_ANSWER = 2**30
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
@@ -95,9 +99,7 @@ class _Connection(Receiving):
         self._everybody = everybody
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
-        self._buffer = bytearray()
-        self._head: Head | None = None
-        self._parts: list[bytes] = []  # chunks of a body
+        self._parser = AnswerParser(MOST_ANSWER)
         self.is_open = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -130,46 +132,28 @@ class _Connection(Receiving):
         if self._answer is None or self._answer.done():
             self.abort()  # nobody has asked
             return
-        self._buffer += data
+        parser = self._parser
         try:
-            answer = self._read()
-        except ValueError as error:
+            parser.feed(data)
+        except NotHttp as error:
             self._answer.set_exception(BrokenConnection(f"not an HTTP answer: {error}"))
             self.abort()
             return
-        if answer is not None:
-            self._answer.set_result(answer)
+        head = parser.head
+        if head is not None and head.ends_with_connection:  # where it ends and where it was cut off look the same
+            self._answer.set_exception(BrokenConnection("not an HTTP answer: it does not say how long it is"))
+            self.abort()
+        elif head is not None and parser.has_ended:
+            self._answer.set_result(Answer(head.status, self._body(), head.retry_after))
 
-    def _read(self) -> Answer | None:
-        """The answer, once all of it is here."""
-        if self._head is None:
-            self._head = take_head(self._buffer)
-            if self._head is None:
-                return None
-        body = self._whole_body(self._head)
-        if body is None:
-            return None
-        head, self._head = self._head, None
-        if head.closes or self._buffer:
+    def _body(self) -> bytes:
+        """The whole body, when it is there; then the connection is ready for another request, or closed."""
+        parser = self._parser
+        body = parser.parts[0] if len(parser.parts) == 1 else b"".join(parser.parts)
+        if parser.can_go_on:
+            parser.start_over()
+        else:
             self.is_open = False
             if self._transport is not None:
                 self._transport.close()
-        self._buffer.clear()
-        return Answer(head.status, body, head.retry_after)
-
-    def _whole_body(self, head: Head) -> bytes | None:
-        if head.status in (204, 304):
-            return b""
-        if head.is_chunked:
-            if not take_chunks(self._buffer, self._parts):
-                return None
-            body = b"".join(self._parts)
-            self._parts.clear()
-            return body
-        if head.length is None:
-            raise ValueError("it does not say how long it is")
-        if len(self._buffer) < head.length:
-            return None
-        body = bytes(self._buffer[: head.length])
-        del self._buffer[: head.length]
         return body

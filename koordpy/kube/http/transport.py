@@ -18,8 +18,10 @@ from koordpy import __version__
 from koordpy.kube.auth.credentials import Credentials
 from koordpy.kube.errors import Unavailable, error_of
 from koordpy.kube.http.connections import Wire
+from koordpy.kube.http.stream import Stream
 
 _CONNECT_S = 5.0
+_MOST_EXPLANATION = 64 * 1024  # bytes; a Status has half a kilobyte
 # The name of the user agent becomes that of the field manager in managedFields.
 _ALWAYS = f"User-Agent: koordpy/{__version__}\r\nAccept: application/json\r\n"
 
@@ -118,11 +120,20 @@ class HttpTransport:
                 if head.status != 200:
                     if head.status == 401:
                         await self._credentials.renew(refused=identity)
-                    body = b"".join([piece async for piece in stream.pieces()])
-                    raise error_of("GET", path, head.status, body, head.retry_after)
+                    raise error_of("GET", path, head.status, await _explanation(stream), head.retry_after)
                 yield stream.pieces()
         except (TimeoutError, OSError) as error:  # errors of TLS are OSErrors too
             raise Unavailable(f"GET {path}: {_plain(error, self._credentials.url)}") from error
+
+
+async def _explanation(stream: Stream) -> bytes:
+    """The body of a refusal; of one that does not end, the beginning."""
+    body = b""
+    async for piece in stream.pieces():
+        body += piece
+        if len(body) > _MOST_EXPLANATION:
+            break
+    return body
 
 
 def _lines(headers: dict[str, str]) -> str:

@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from koordpy import metrics
-from koordpy.api.decode import Decoder, WatchEvent, decode_event, decode_status, resource_version_of
+from koordpy.api.decode import UNREADABLE, Decoder, WatchEvent, decode_event, decode_status, resource_version_of
 from koordpy.api.errors import MalformedObject
 from koordpy.api.meta import ObjectMeta
 from koordpy.kube.backoff import Backoff
@@ -34,6 +34,8 @@ _SILENCE_S = 70.0
 _NOTE_EVERY_S = (
     1.0  # that something was heard: a timer for each of a thousand events a second would cost more than they
 )
+# An object of etcd's largest size, 1.5 MiB, is a few times as long in JSON.
+_MOST_LINE = 64 * 2**20
 _LOOK_AGAIN_S = 2.0  # for a resource that is not installed; costs one short request
 
 log = structlog.get_logger()
@@ -231,7 +233,7 @@ class Reflector(Generic[T]):
         for line in lines:
             try:
                 event = decode_event(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except UNREADABLE as error:
                 raise Unavailable(f"watch of {self._resource.name}: unreadable line: {error}") from None
             self._apply(event)
 
@@ -297,8 +299,14 @@ def _skip(error: MalformedObject) -> None:
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     """Whole lines, as many as have arrived; half a line at the end of a cut stream is dropped, to be sent again."""
-    rest = b""
+    rest: list[bytes] = []  # a line that has not ended yet
+    length = 0
     async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        if lines:
+        rest.append(chunk)
+        length += len(chunk)
+        if b"\n" in chunk:
+            *lines, last = (chunk if len(rest) == 1 else b"".join(rest)).split(b"\n")
+            rest, length = [last] if last else [], len(last)
             yield [line for line in lines if line]
+        elif length > _MOST_LINE:
+            raise Unavailable(f"a line of a watch has over {_MOST_LINE} bytes")
