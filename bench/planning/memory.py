@@ -22,7 +22,7 @@ from bench.planning.objects import SCHEDULER, Json, app_of, node, node_name, pod
 from koordpy.api.decode import Decoder, decode_page
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.kube.watch.reflector import Sink
+from koordpy.kube.watch.sinks import Sink
 from koordpy.scheduler.ingest.intake import NodeIntake, PodIntake
 from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.queue.queue import JobQueue

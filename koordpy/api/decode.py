@@ -52,11 +52,17 @@ class _MetadataOnly(Struct, frozen=True):
 
 
 class Decoder(Generic[T]):
-    """Decodes one kind."""
+    """Decodes one kind. Decoders of the same kind into the same struct are equal."""
 
     def __init__(self, kind: str, struct: type[T]) -> None:
-        self.kind = kind
+        self.kind, self.struct = kind, struct
         self._decoder = msgspec.json.Decoder(struct)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Decoder) and (self.kind, self.struct) == (other.kind, other.struct)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.struct))
 
     def __call__(self, raw: msgspec.Raw | bytes) -> T:
         try:

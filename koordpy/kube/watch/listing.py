@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 from koordpy.api.errors import MalformedObject
 from koordpy.kube.client import Client
-from koordpy.kube.watch.reflector import Resource, T
+from koordpy.kube.watch.reflector import Resource
+from koordpy.kube.watch.sinks import T
 
 _PAGE = 500
 
