@@ -23,7 +23,8 @@ from koordpy.kube.http.stream import Stream
 _CONNECT_S = 5.0
 _MOST_EXPLANATION = 64 * 1024  # bytes; a Status has half a kilobyte
 # The name of the user agent becomes that of the field manager in managedFields.
-_ALWAYS = f"User-Agent: koordpy/{__version__}\r\nAccept: application/json\r\n"
+_ALWAYS = f"User-Agent: koordpy/{__version__}\r\n"
+JSON = "application/json"
 
 
 MaySend = Callable[[], bool]
@@ -44,6 +45,7 @@ class _Request(NamedTuple):
     path: str
     body: bytes
     content_type: str
+    accept: str
     may_send: MaySend
 
 
@@ -57,6 +59,7 @@ class Transport(Protocol):
         body: bytes = b"",
         *,
         content_type: str,
+        accept: str = JSON,
         timeout_s: float,
         may_send: MaySend = always,
     ) -> Response:
@@ -66,7 +69,7 @@ class Transport(Protocol):
         that a process stopped between the question and the write would otherwise write when it goes on.
         """
 
-    def stream(self, path: str) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def stream(self, path: str, *, accept: str = JSON) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """A GET whose answer arrives in pieces, for as long as the server cares to send; the caller limits the wait."""
 
 
@@ -90,19 +93,20 @@ class HttpTransport:
         body: bytes = b"",
         *,
         content_type: str,
+        accept: str = JSON,
         timeout_s: float,
         may_send: MaySend = always,
     ) -> Response:
         identity = await self._credentials.headers()
-        request = _Request(method, path, body, content_type, may_send)
+        request = _Request(method, path, body, content_type, accept, may_send)
         answer = await self._send_once(request, identity, timeout_s)
         if answer.status == 401 and await self._credentials.renew(refused=identity):
             answer = await self._send_once(request, await self._credentials.headers(), timeout_s)
         return answer
 
     async def _send_once(self, request: _Request, identity: dict[str, str], timeout_s: float) -> Response:
-        method, path, body, content_type, may_send = request
-        headers = f"{_ALWAYS}Content-Type: {content_type}\r\n{_lines(identity)}"
+        method, path, body, content_type, accept, may_send = request
+        headers = f"{_ALWAYS}Accept: {accept}\r\nContent-Type: {content_type}\r\n{_lines(identity)}"
         try:
             async with asyncio.timeout(timeout_s):
                 return Response(
@@ -112,10 +116,11 @@ class HttpTransport:
             raise Unavailable(f"{method} {path}: {_plain(error, self._credentials.url)}") from error
 
     @asynccontextmanager
-    async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
         identity = await self._credentials.headers()
+        headers = f"{_ALWAYS}Accept: {accept}\r\n{_lines(identity)}"
         try:
-            async with self._wire.stream(path, _ALWAYS + _lines(identity), connect_s=_CONNECT_S) as stream:
+            async with self._wire.stream(path, headers, connect_s=_CONNECT_S) as stream:
                 head = await stream.head()
                 if head.status != 200:
                     if head.status == 401:

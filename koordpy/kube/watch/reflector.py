@@ -49,6 +49,7 @@ class Resource(Generic[T]):
     decode: Decoder[T]
     field_selector: str = ""
     optional: bool = False  # may not be installed; then there are none of it, and it may be installed later
+    metadata_only: bool = False  # decode to PartialObjectMetadata: the server sends nothing else
 
     @property
     def name(self) -> str:
@@ -147,7 +148,7 @@ class Reflector(Generic[T]):
         token = ""
         while True:
             query = self.resource.query() | {"limit": _PAGE} | ({"continue": token} if token else {})
-            page = await self._client.page(self.resource.path, **query)
+            page = await self._client.page(self.resource.path, metadata_only=self.resource.metadata_only, **query)
             for raw in page.items:
                 self._listed(raw, seen)
             self._sinks.settle()
@@ -185,7 +186,7 @@ class Reflector(Generic[T]):
         try:
             async with (
                 asyncio.timeout(_SILENCE_S) as self._cut,
-                self._client.watch(self.resource.path, **query) as chunks,
+                self._client.watch(self.resource.path, metadata_only=self.resource.metadata_only, **query) as chunks,
             ):
                 self._recovered()
                 async for lines in _lines(chunks):
