@@ -43,7 +43,8 @@ def kubeconfig(path: Path, user: dict[str, Any], *, server: str = "http://127.0.
 
 @pytest.fixture(autouse=True)
 def _nothing_from_outside(monkeypatch) -> None:
-    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+    proxies = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy")
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", *proxies):
         monkeypatch.delenv(name, raising=False)
 
 

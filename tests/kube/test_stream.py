@@ -10,6 +10,7 @@ import pytest
 
 from koordpy.kube.http import stream as module
 from koordpy.kube.http.connections import Wire
+from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.parsing import BrokenConnection
 from koordpy.kube.http.stream import Stream
 
@@ -22,7 +23,7 @@ END = b"0\r\n\r\n"
 @asynccontextmanager
 async def streaming(serve: Serve) -> AsyncIterator[Stream]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    wire = Wire(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", None, None, 1)
+    wire = Wire(Dialer(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"), lambda: None, 1)
     try:
         async with asyncio.timeout(5), wire.stream("/watch", "A: b\r\n", connect_s=1) as stream:
             yield stream

@@ -12,6 +12,7 @@ import pytest
 from koordpy.kube.http import connections
 from koordpy.kube.http.address import Address
 from koordpy.kube.http.connections import Wire
+from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.parsing import BrokenConnection
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -21,7 +22,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 async def wire_to(serve: Serve, width: int = 4) -> AsyncIterator[Wire]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    wire = Wire(f"http://127.0.0.1:{port}/prefix", None, None, width)
+    wire = Wire(Dialer(f"http://127.0.0.1:{port}/prefix"), lambda: None, width)
     try:
         yield wire
     finally:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import structlog
 
 from koordpy.kube.auth import identity
+from koordpy.kube.auth.proxies import BadProxy, proxy_for
 
 # The kubelet rotates a projected token when 80 % of its life is over; client-go also looks once a minute.
 _REREAD_S = 60.0
@@ -49,6 +50,7 @@ class Credentials:
         self.url: str = configuration.host.rstrip("/")
         self.ssl_context = _ssl_context(configuration)
         self.server_name: str | None = configuration.tls_server_name  # to expect in the certificate, if not the host's
+        self.proxy = proxy_for(self.url, configuration.proxy, os.environ)
 
     async def headers(self) -> dict[str, str]:
         """The `Authorization` header, reread at most once a minute."""
@@ -154,6 +156,8 @@ async def _from_cluster() -> Credentials:
     source = _Plain(identity.of_service_account)
     try:
         return Credentials(source.read(), source)
+    except BadProxy as error:
+        raise BadCredentials(str(error)) from error
     except (OSError, ValueError) as error:
         raise BadCredentials(
             f"no --kubeconfig and no KUBECONFIG, and this is not a pod with a service account: {_one_line(error)}"

@@ -22,6 +22,7 @@ _FILES = ("client-certificate", "client-key", "certificate-authority")
 _OF_A_USER = {"token", "tokenFile", "client-certificate", "client-key", "client-certificate-data", "client-key-data"}
 _OF_A_CLUSTER = {
     "server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name",
+    "proxy-url",
 }  # fmt: skip
 
 
@@ -35,6 +36,7 @@ class Identity:
     key_file: str | None = None
     verify_ssl: bool = True
     tls_server_name: str | None = None
+    proxy: str | None = None
     api_key: dict[str, str] = field(default_factory=dict)
 
 
@@ -80,6 +82,7 @@ def of_kubeconfig(path: str, context: str | None) -> Identity | None:
         key_file=files["client-key"],
         verify_ssl=not cluster.get("insecure-skip-tls-verify", False),
         tls_server_name=cluster.get("tls-server-name") or None,
+        proxy=cluster.get("proxy-url") or None,
         api_key=_key(user, file.parent),
     )
 

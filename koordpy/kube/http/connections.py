@@ -12,9 +12,9 @@ import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
-from koordpy.kube.http.address import Address
+from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.parsing import AnswerParser, BrokenConnection, NotHttp
 from koordpy.kube.http.receiving import Receiving
 from koordpy.kube.http.stream import Stream
@@ -22,7 +22,7 @@ from koordpy.kube.http.stream import Stream
 # More than any API server sends at once: a page has 500 objects, and etcd takes 1.5 MiB of each.
 MOST_ANSWER = 2**30
 
-P = TypeVar("P", bound=asyncio.BaseProtocol)
+Tls = Callable[[], ssl.SSLContext | None]
 
 
 class Answer(NamedTuple):
@@ -34,8 +34,8 @@ class Answer(NamedTuple):
 class Wire:
     """A pool of connections to one server. At most `width` requests are under way; the others wait their turn."""
 
-    def __init__(self, url: str, tls: ssl.SSLContext | None, server_name: str | None, width: int) -> None:
-        self._address, self._tls, self._server_name = Address.of(url), tls, server_name
+    def __init__(self, dialer: Dialer, tls: Tls, width: int) -> None:
+        self._dialer, self._tls = dialer, tls
         self._idle: deque[_Connection] = deque()
         self._all: set[_Connection] = set()
         self._turns = asyncio.Semaphore(width)
@@ -50,7 +50,7 @@ class Wire:
                 self._idle.append(connection)
                 raise PermissionError("held back: it may not be sent any more")
             try:
-                answer = await connection.exchange(self._address.request(method, path, headers, body))
+                answer = await connection.exchange(self._request(method, path, headers, body))
             except BaseException:  # also a time limit: what comes now would be taken for the answer to the next request
                 connection.abort()
                 raise
@@ -61,8 +61,8 @@ class Wire:
     @asynccontextmanager
     async def stream(self, path: str, headers: str, *, connect_s: float) -> AsyncIterator[Stream]:
         """A GET on a connection of its own, which ends with the context."""
-        request = self._address.request("GET", path, headers)
-        stream = await self._connect(lambda: Stream(request), connect_s)
+        request = self._request("GET", path, headers)
+        stream = await self._dialer.connect(lambda: Stream(request), self._tls(), connect_s)
         try:
             yield stream
         finally:
@@ -77,19 +77,10 @@ class Wire:
             connection = self._idle.pop()
             if connection.is_open:
                 return connection
-        return await self._connect(lambda: _Connection(self._all), connect_s)
+        return await self._dialer.connect(lambda: _Connection(self._all), self._tls(), connect_s)
 
-    async def _connect(self, protocol: Callable[[], P], connect_s: float) -> P:
-        address = self._address
-        async with asyncio.timeout(connect_s):
-            _, connected = await asyncio.get_running_loop().create_connection(
-                protocol,
-                address.host,
-                address.port,
-                ssl=self._tls if address.is_tls else None,
-                server_hostname=(self._server_name or address.host) if address.is_tls else None,
-            )
-        return connected
+    def _request(self, method: str, path: str, headers: str, body: bytes = b"") -> bytes:
+        return self._dialer.address.request(method, path, self._dialer.headers + headers, body)
 
 
 class _Connection(Receiving):

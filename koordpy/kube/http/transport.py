@@ -18,6 +18,7 @@ from koordpy import __version__
 from koordpy.kube.auth.credentials import Credentials
 from koordpy.kube.errors import Unavailable, error_of
 from koordpy.kube.http.connections import Wire
+from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.stream import Stream
 
 _CONNECT_S = 5.0
@@ -78,7 +79,9 @@ class HttpTransport:
 
     def __init__(self, credentials: Credentials, connections: int) -> None:
         self._credentials = credentials
-        self._wire = Wire(credentials.url, credentials.ssl_context, credentials.server_name, connections)
+        dialer = Dialer(credentials.url, credentials.server_name, credentials.proxy)
+        self._wire = Wire(dialer, lambda: credentials.ssl_context, connections)
+        self._where = f"{credentials.url} through proxy {credentials.proxy}" if credentials.proxy else credentials.url
 
     async def __aenter__(self) -> Self:
         return self
@@ -113,7 +116,7 @@ class HttpTransport:
                     *await self._wire.send(method, path, headers, body, connect_s=_CONNECT_S, may_send=may_send)
                 )
         except (TimeoutError, OSError) as error:  # errors of TLS are OSErrors too
-            raise Unavailable(f"{method} {path}: {_plain(error, self._credentials.url)}") from error
+            raise Unavailable(f"{method} {path}: {_plain(error, self._where)}") from error
 
     @asynccontextmanager
     async def stream(self, path: str, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -128,7 +131,7 @@ class HttpTransport:
                     raise error_of("GET", path, head.status, await _explanation(stream), head.retry_after)
                 yield stream.pieces()
         except (TimeoutError, OSError) as error:  # errors of TLS are OSErrors too
-            raise Unavailable(f"GET {path}: {_plain(error, self._credentials.url)}") from error
+            raise Unavailable(f"GET {path}: {_plain(error, self._where)}") from error
 
 
 async def _explanation(stream: Stream) -> bytes:
