@@ -73,11 +73,13 @@ class Wire:
             connection.abort()
 
     async def _connection(self, connect_s: float) -> _Connection:
+        tls = self._tls()
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open:
+            if connection.is_open and connection.tls is tls:
                 return connection
-        return await self._dialer.connect(lambda: _Connection(self._all), self._tls(), connect_s)
+            connection.abort()  # it stands for certificates that were rotated
+        return await self._dialer.connect(lambda: _Connection(self._all, tls), tls, connect_s)
 
     def _request(self, method: str, path: str, headers: str, body: bytes = b"") -> bytes:
         return self._dialer.address.request(method, path, self._dialer.headers + headers, body)
@@ -86,8 +88,8 @@ class Wire:
 class _Connection(Receiving):
     """One request at a time."""
 
-    def __init__(self, everybody: set[_Connection]) -> None:
-        self._everybody = everybody
+    def __init__(self, everybody: set[_Connection], tls: ssl.SSLContext | None) -> None:
+        self._everybody, self.tls = everybody, tls
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
         self._parser = AnswerParser(MOST_ANSWER)

@@ -100,12 +100,21 @@ class HttpTransport:
         timeout_s: float,
         may_send: MaySend = always,
     ) -> Response:
-        identity = await self._credentials.headers()
+        identity, tls = await self._credentials.headers(), self._credentials.ssl_context
         request = _Request(method, path, body, content_type, accept, may_send)
-        answer = await self._send_once(request, identity, timeout_s)
-        if answer.status == 401 and await self._credentials.renew(refused=identity):
-            answer = await self._send_once(request, await self._credentials.headers(), timeout_s)
-        return answer
+        try:
+            answer = await self._send_once(request, identity, timeout_s)
+        except Unavailable as error:
+            if not await self._is_mended(error, tls):
+                raise
+        else:
+            if answer.status != 401 or not await self._credentials.renew(identity, tls):
+                return answer
+        return await self._send_once(request, await self._credentials.headers(), timeout_s)
+
+    async def _is_mended(self, error: Unavailable, tls: ssl.SSLContext | None) -> bool:
+        """Whether a connection could not be opened for its certificates, and there are others by now."""
+        return isinstance(error.__cause__, ssl.SSLError) and await self._credentials.renew_tls(tls)
 
     async def _send_once(self, request: _Request, identity: dict[str, str], timeout_s: float) -> Response:
         method, path, body, content_type, accept, may_send = request
@@ -120,17 +129,19 @@ class HttpTransport:
 
     @asynccontextmanager
     async def stream(self, path: str, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
-        identity = await self._credentials.headers()
+        identity, tls = await self._credentials.headers(), self._credentials.ssl_context
         headers = f"{_ALWAYS}Accept: {accept}\r\n{_lines(identity)}"
         try:
             async with self._wire.stream(path, headers, connect_s=_CONNECT_S) as stream:
                 head = await stream.head()
                 if head.status != 200:
                     if head.status == 401:
-                        await self._credentials.renew(refused=identity)
+                        await self._credentials.renew(identity, tls)
                     raise error_of("GET", path, head.status, await _explanation(stream), head.retry_after)
                 yield stream.pieces()
         except (TimeoutError, OSError) as error:  # errors of TLS are OSErrors too
+            if isinstance(error, ssl.SSLError):
+                await self._credentials.renew_tls(tls)  # for the next attempt
             raise Unavailable(f"GET {path}: {_plain(error, self._where)}") from error
 
 
