@@ -22,6 +22,8 @@ from koordpy.kube.auth import certificates, credentials, identity
 from koordpy.kube.auth.credentials import BadCredentials, load_credentials
 from koordpy.kube.client import Client
 from koordpy.kube.errors import Unauthorized, Unavailable
+from koordpy.kube.http.address import Address
+from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.transport import HttpTransport
 from tests.controlplane.certificates import Authority, Pair
 from tests.controlplane.fixtures import Real
@@ -333,6 +335,18 @@ async def test_a_key_that_wants_a_passphrase_stops_the_start_instead_of_asking_f
     )
     with pytest.raises(BadCredentials, match=r"client\.key"):
         await load_credentials(str(files.kubeconfig("https://127.0.0.1:1")))
+
+
+@pytest.mark.parametrize(("server", "expected"), [("HTTPS://x", True), ("https://x", True), ("HTTP://x", False)])
+async def test_capitals_in_the_scheme_do_not_send_a_token_in_the_clear(tmp_path, server: str, expected: bool) -> None:
+    found = await load_credentials(str(kubeconfig(tmp_path / "k", {"token": "secret"}, server=server)))
+    assert (found.ssl_context is not None) is expected
+    assert Address.of(found.url).is_tls is expected
+
+
+async def test_a_server_with_tls_is_never_reached_without(places) -> None:
+    with pytest.raises(ssl.SSLError):
+        await Dialer("https://127.0.0.1:1").connect(asyncio.Protocol, None, 1)
 
 
 # --- the pod we run in ---

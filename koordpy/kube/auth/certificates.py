@@ -58,7 +58,7 @@ def _content(configuration: Any) -> bytes:
 
 
 def _context(configuration: Any) -> ssl.SSLContext | None:
-    if not configuration.host.startswith("https:"):
+    if configuration.host.lower().startswith("http:"):  # as `Address` reads it: else a token would go out in the clear
         return None
     try:
         context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)

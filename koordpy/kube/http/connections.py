@@ -1,7 +1,7 @@
 """One request and its answer over HTTP/1.1, on connections that are kept: what a bind costs is decided here.
 
 A general client spends 250 microseconds on a request and its answer, most of it on things that an API server and we
-never use: cookies, redirects, proxies, compressed and streamed bodies. This one writes a request with one call and
+never use: cookies, redirects, compressed and streamed bodies. This one writes a request with one call and
 reads the answer in the callback that brings it. Watches have a connection each, in `stream.py`.
 """
 

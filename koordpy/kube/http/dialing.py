@@ -28,18 +28,20 @@ class Dialer:
 
     async def connect(self, protocol: Callable[[], P], tls: ssl.SSLContext | None, connect_s: float) -> P:
         """Raises OSError, SSLError or TimeoutError."""
+        if self._server.is_tls and tls is None:
+            raise ssl.SSLError("TLS is wanted, and there are no certificates for it")
         async with asyncio.timeout(connect_s):
-            if self._proxy is not None and self._server.is_tls:
+            if self._proxy is not None and tls is not None:
                 return await self._through_tunnel(self._proxy, protocol, tls)
             _, connected = await asyncio.get_running_loop().create_connection(
                 protocol,
                 *(self._proxy or self._server)[:2],
-                ssl=tls if self._server.is_tls else None,
+                ssl=tls,
                 server_hostname=self._server_name,
             )
             return connected
 
-    async def _through_tunnel(self, proxy: Proxy, protocol: Callable[[], P], tls: ssl.SSLContext | None) -> P:
+    async def _through_tunnel(self, proxy: Proxy, protocol: Callable[[], P], tls: ssl.SSLContext) -> P:
         loop = asyncio.get_running_loop()
         transport, tunnel = await loop.create_connection(
             lambda: _Tunnel(self._server, proxy, loop.create_future()), proxy.host, proxy.port
@@ -51,9 +53,7 @@ class Dialer:
             raise
         connected = protocol()
         # With start_tls the protocol is not told that its connection is made, since for most it was made before.
-        secured = await loop.start_tls(
-            transport, connected, tls or ssl.create_default_context(), server_hostname=self._server_name
-        )
+        secured = await loop.start_tls(transport, connected, tls, server_hostname=self._server_name)
         connected.connection_made(cast("asyncio.BaseTransport", secured))
         return connected
 
