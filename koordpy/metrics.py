@@ -82,6 +82,9 @@ WRITES = Counter("koordpy_api_writes", "Writes to the API server, by kind and re
 MALFORMED = Counter("koordpy_malformed_objects", "Objects with a field that could not be read, by kind.", ["kind"])
 WATCH_RESTARTS = Counter("koordpy_watch_restarts", "Watches begun again, by resource and cause.", ["resource", "cause"])
 INTERNAL_ERRORS = Counter("koordpy_internal_errors", "Exceptions in koordpy itself or a plugin. Stays 0.")
+SINK_FAILURES = Counter(
+    "koordpy_sink_failures", "Changes of objects that koordpy failed to take in, by resource. Stays 0.", ["resource"]
+)
 LOOP_LAG_SECONDS = Histogram(
     "koordpy_loop_lag_seconds", "How late the event loop wakes: the longest anything waits for planning.", buckets=_FAST
 )

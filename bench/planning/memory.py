@@ -25,7 +25,7 @@ from koordpy.api.pod import Pod
 from koordpy.app.build import build_scheduler
 from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
-from koordpy.kube.watch.reflector import Sink
+from koordpy.kube.watch.sinks import Sink
 
 T = TypeVar("T")
 

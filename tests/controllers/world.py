@@ -130,8 +130,8 @@ class _Counting:
         self._requests.append((now(), method, path, body))
         return await self._inner.send(method, path, body, **more)
 
-    def stream(self, path: str) -> Any:
-        return self._inner.stream(path)
+    def stream(self, path: str, **more: Any) -> Any:
+        return self._inner.stream(path, **more)
 
 
 def now() -> float:

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
 import structlog
 
-from koordpy.api.meta import ObjectMeta
-from koordpy.kube.watch.reflector import Sink
+from koordpy.kube.watch.sinks import Sink, T
 from koordpy.scheduler.recovery import Recovery
 
 log = structlog.get_logger()
-
-
-class HasMetadata(Protocol):
-    @property
-    def metadata(self) -> ObjectMeta: ...
-
-
-T = TypeVar("T", bound=HasMetadata)
 
 
 class GuardedSink(Generic[T]):

@@ -13,7 +13,7 @@ from koordpy.api.podgroup import GROUPS, PodGroup
 from koordpy.api.policy import PodDisruptionBudget
 from koordpy.api.topology import ClusterNetworkTopology
 from koordpy.api.workload import Namespace, Service
-from koordpy.kube.watch.reflector import Sink
+from koordpy.kube.watch.sinks import Sink
 from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.ingest.budgets import BudgetSink
 from koordpy.scheduler.ingest.guard import GuardedSink

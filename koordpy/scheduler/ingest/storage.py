@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
-from koordpy.api.meta import ObjectMeta
+from koordpy.kube.watch.sinks import T
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
-
-
-class HasMetadata(Protocol):
-    @property
-    def metadata(self) -> ObjectMeta: ...
-
-
-T = TypeVar("T", bound=HasMetadata)
 
 
 class StorageSink(Generic[T]):
