@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator
 
 import pytest
@@ -86,11 +87,51 @@ async def test_a_look_that_raises_does_not_end_the_looking():
     agenda, looker = Agenda(1), Looker()
     looker.mistakes = 1
     async with running(agenda, looker, "a"):
-        await asyncio.sleep(1)
-        agenda.note("a")
         agenda.note("b")
         await asyncio.sleep(60)
         assert sorted(key for _, key in looker.looks) == ["a", "a", "b"]
+
+
+async def test_a_look_that_raised_is_made_again_without_news():
+    agenda, looker = Agenda(1), Looker()
+    looker.mistakes = 1
+    async with running(agenda, looker, "a"):
+        await asyncio.sleep(60)
+        assert len(looker.looks) == 2
+
+
+async def test_a_look_that_keeps_raising_is_made_again_at_growing_distances_and_no_more_once_it_succeeds():
+    agenda, looker = Agenda(1), Looker()
+    looker.mistakes = 5
+    async with running(agenda, looker, "a"):
+        await asyncio.sleep(600)
+        times = [at for at, _ in looker.looks]
+        assert len(times) == 6
+        distances = [later - earlier for earlier, later in itertools.pairwise(times)]
+        assert distances == sorted(distances)
+
+
+async def test_news_neither_shorten_nor_lose_the_wait_after_a_look_that_raised():
+    agenda, looker = Agenda(1), Looker()
+    looker.mistakes = 4
+    async with running(agenda, looker, "a"):
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            agenda.note("a")
+        assert 2 <= len(looker.looks) <= 4
+        await asyncio.sleep(600)
+        assert len(looker.looks) == 5
+
+
+async def test_a_look_that_raised_is_made_by_the_next_who_looks():
+    agenda, looker = Agenda(1), Looker()
+    looker.mistakes = 1
+    async with running(agenda, looker, "a"):
+        await asyncio.sleep(0.15)
+    assert len(looker.looks) == 1
+    async with running(agenda, looker, "a"):
+        await asyncio.sleep(60)
+        assert len(looker.looks) == 2
 
 
 async def test_news_while_nobody_looks_are_left_to_who_begins_with_everything():

@@ -10,6 +10,8 @@ import pytest
 from koordpy.api.podgroup import GROUPS, SIGS_GROUP, X_GROUP
 from koordpy.app.controllers import _elected
 from koordpy.app.settings import Settings
+from koordpy.controllers.podgroup import controller
+from koordpy.controllers.podgroup.status import status_of
 from koordpy.kube.client import Client, NotLeading
 from koordpy.sim.embedded.faults import Fault, Rule
 from koordpy.sim.embedded.transport import DirectTransport
@@ -246,6 +248,22 @@ async def test_a_definition_that_gets_its_subresource_while_we_run_is_written_th
 
 
 # --- what goes wrong ---
+
+
+async def test_a_status_whose_making_raised_is_written_without_further_news(monkeypatch):
+    failures = iter([RuntimeError("as ordered")] * 3)
+
+    def failing(*given):
+        if (error := next(failures, None)) is not None:
+            raise error
+        return status_of(*given)
+
+    monkeypatch.setattr(controller, "status_of", failing)
+    async with World(definition()) as world, world.controllers():
+        await world.pod_group(minimum=1)
+        assert await world.phase_of() == ""
+        await asyncio.sleep(10)
+        assert await world.phase_of() == "Pending"
 
 
 @pytest.mark.parametrize("status", [409, 429, 500, 503])

@@ -2,7 +2,8 @@
 
 News come in bursts, as when a gang of a thousand is bound within a second. An object is looked at a moment after the
 first of them, then left alone for as long as that look says, and never looked at by two at once. News in between are
-not lost but lead to one more look. Nothing is on the agenda while nobody carries it out.
+not lost but lead to one more look, and so does a look that raised, after a back-off. Nothing is on the agenda while
+nobody carries it out.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
+from koordpy.kube.backoff import Backoff
 from koordpy.kube.lane import Lane
 
 _BURST_S = 0.1  # from the first news to the look
-_AFTER_A_MISTAKE_S = 10.0  # when a look has raised what it should not
+_FIRST_RETRY_S = 0.5  # after a look that raised; doubled after each further one of the same object
+_LONGEST_RETRY_S = 60.0
 
 Look = Callable[[str], Awaitable[float]]  # of an object, by key; how long to leave it alone
 
@@ -28,6 +31,7 @@ class Agenda:
         self._planned: set[str] = set()  # to be looked at
         self._closed: set[str] = set()  # being looked at, or left alone since
         self._again: set[str] = set()  # of those, the ones with news
+        self._backoffs: dict[str, Backoff] = {}  # of objects whose last look raised
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def note(self, key: str) -> None:
@@ -49,7 +53,7 @@ class Agenda:
             self._lane = None
             for timer in self._timers.values():
                 timer.cancel()
-            for leftover in (self._timers, self._planned, self._closed, self._again):
+            for leftover in (self._timers, self._planned, self._closed, self._again, self._backoffs):
                 leftover.clear()
 
     def _plan(self, key: str, in_s: float) -> None:
@@ -61,11 +65,18 @@ class Agenda:
     async def _carry_out(self, key: str) -> None:
         self._planned.discard(key)
         self._closed.add(key)
-        pause_s = _AFTER_A_MISTAKE_S
         try:
             pause_s = await self._look(key)
-        finally:
-            self._timers[key] = asyncio.get_running_loop().call_later(pause_s, self._open, key)
+        except Exception:
+            self._again.add(key)  # nobody else knows that the object was not dealt with
+            backoff = self._backoffs.setdefault(key, Backoff(_FIRST_RETRY_S, _LONGEST_RETRY_S))
+            self._close_for(key, backoff.next_s())
+            raise  # the lane says so in the log
+        self._backoffs.pop(key, None)
+        self._close_for(key, pause_s)
+
+    def _close_for(self, key: str, seconds: float) -> None:
+        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._open, key)
 
     def _open(self, key: str) -> None:
         del self._timers[key]
