@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from koordpy.api.podgroup import GROUPS, SIGS_GROUP, X_GROUP
-from koordpy.app.controllers import _elected
+from koordpy.app.controllers import lease_and_writing_client
 from koordpy.app.settings import Settings
-from koordpy.controllers.podgroup import controller
+from koordpy.controllers.podgroup import reconciler
 from koordpy.controllers.podgroup.status import status_of
 from koordpy.kube.client import Client, NotLeading
 from koordpy.sim.embedded.faults import Fault, Rule
@@ -258,11 +258,11 @@ async def test_a_status_whose_making_raised_is_written_without_further_news(monk
             raise error
         return status_of(*given)
 
-    monkeypatch.setattr(controller, "status_of", failing)
+    monkeypatch.setattr(reconciler, "status_of", failing)
     async with World(definition()) as world, world.controllers():
         await world.pod_group(minimum=1)
-        assert await world.phase_of() == ""
         await asyncio.sleep(10)
+        assert next(failures, None) is None
         assert await world.phase_of() == "Pending"
 
 
@@ -275,6 +275,17 @@ async def test_a_write_that_fails_is_made_later(status):
             await asyncio.sleep(600)
             assert rule.hits == 12
             assert await world.phase_of() == "Pending"
+
+
+@pytest.mark.parametrize("status", [403, 409, 422, 503])
+async def test_a_write_that_fails_in_one_api_group_does_not_hold_up_the_other(status):
+    async with World(*(definition(group) for group in GROUPS)) as world:
+        world.faults.add(Rule(Fault.STATUS, "PATCH", f".*{SIGS_GROUP}.*", count=None, status=status))
+        async with world.controllers():
+            for group in GROUPS:
+                await world.pod_group(minimum=1, group=group)
+            await asyncio.sleep(30)
+            assert await world.phase_of(group=X_GROUP) == "Pending"
 
 
 async def test_what_we_have_written_is_known_although_the_watch_is_silent():
@@ -402,7 +413,7 @@ async def test_a_gated_pod_is_no_member_until_its_gates_are_gone():
 async def test_nothing_can_be_written_without_the_lease():
     async with World(definition()) as world:
         client = Client(DirectTransport(world.cluster.handle))
-        _, writing = _elected(client, Settings())
+        _, writing = lease_and_writing_client(client, Settings())
         with pytest.raises(NotLeading):
             await writing.write("PATCH", path_of(name="g"), {})
 

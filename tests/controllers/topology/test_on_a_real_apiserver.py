@@ -9,7 +9,7 @@ import pytest
 
 from koordpy.api.topology import GROUP
 from tests.builders import Json
-from tests.controllers.test_on_a_real_apiserver import CRDS, controllers, until
+from tests.controllers.podgroup.test_on_a_real_apiserver import CRDS, controllers, until
 from tests.controllers.topologies import BLOCK, BROKEN, GOOD, koordinators, node, ready, told, topology
 from tests.controllers.world import definition
 from tests.controlplane.client import Client

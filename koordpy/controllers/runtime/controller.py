@@ -1,0 +1,103 @@
+"""A controller: workers that take keys from the work queue and call a reconciler, as in controller-runtime.
+
+The controller owns what happens to a key afterwards. A reconcile that raises is repeated with back-off, whatever it
+raised: nobody else remembers that the status is not up to date. The controller knows no kind of object and never writes
+to the API server itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, Generic, Protocol, TypeVar
+
+import structlog
+
+from koordpy.controllers.runtime.workqueue import WorkQueue
+from koordpy.controllers.runtime.writehealth import WriteHealth
+from koordpy.kube.errors import ApiError, Invalid
+from koordpy.kube.watch.reflector import Reflector
+
+K = TypeVar("K", bound=Hashable)
+K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
+
+_REFUSED_PAUSE_S = 2.0  # an object whose status is refused may change every moment, and is refused again each time
+
+log = structlog.get_logger()
+
+
+class Reconciler(Protocol[K_contra]):
+    """Brings the status of one object up to date."""
+
+    async def reconcile(self, key: K_contra) -> float:
+        """Write what differs, from the state of this moment; a key whose object is gone is nothing to do.
+
+        Returns for how many seconds the work queue should hold the key back. Whatever is raised is retried.
+        """
+
+
+class Controller(Generic[K]):
+    """One kind of object, under the name that it has in logs, metrics and health checks.
+
+    `synced` is set once everything that a status is computed from has been listed: half of the pods make half a gang.
+    `all_keys` are those of the objects that are known when the controller starts to lead.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconciler: Reconciler[K],
+        queue: WorkQueue[K],
+        health: WriteHealth,
+        *,
+        reflectors: tuple[Reflector[Any], ...],
+        synced: asyncio.Event,
+        all_keys: Callable[[], Collection[K]],
+        workers: int,
+    ) -> None:
+        self.name, self.reflectors = name, reflectors
+        self._reconciler, self._queue, self._health = reconciler, queue, health
+        self._synced, self._all_keys, self._workers = synced, all_keys, workers
+
+    @property
+    def trouble(self) -> str:
+        """Why statuses cannot be written; empty while they can."""
+        return self._health.trouble
+
+    async def run(self) -> None:
+        """Reconcile every object, then those that change, until cancelled; only while this process leads."""
+        await self._synced.wait()
+        keys = self._all_keys()
+        event = f"keeping_{self.name}_status"
+        log.info(event, objects=len(keys))
+        self._queue.start()
+        try:
+            for key in keys:
+                self._queue.add(key)
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(self._workers):
+                    tasks.create_task(self._work())
+        finally:
+            self._queue.shut_down()
+
+    async def _work(self) -> None:
+        while True:
+            await self._process(await self._queue.get())
+
+    async def _process(self, key: K) -> None:
+        try:
+            pause_s = await self._reconciler.reconcile(key)
+        except Invalid as error:  # the request itself is wrong: only a change of the object can help
+            self._queue.done(key, pause_s=_REFUSED_PAUSE_S)
+            self._health.refused(key, error)
+        except ApiError as error:
+            self._queue.retry(key, at_least_s=error.retry_after)
+            self._health.failed(error)
+        except Exception:
+            self._queue.retry(key)
+            log.exception("reconcile_failed", controller=self.name, object=str(key), hint=_OURS)
+        else:
+            self._queue.done(key, pause_s=pause_s)
+
+
+_OURS = "please report this; the object is tried again, and no other is affected"

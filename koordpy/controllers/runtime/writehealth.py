@@ -1,0 +1,56 @@
+"""Whether the status of one kind can be written, for the log, the metrics and `/readyz`.
+
+A thousand objects that fail for one reason are one line in the log. This module only tells: the work queue retries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import structlog
+
+from koordpy import metrics
+from koordpy.kube.client import NotLeading
+from koordpy.kube.errors import ApiError, Conflict, Forbidden, Invalid
+
+_REFUSED = "the installed definition refuses what koordpy writes; `koordpy crds` prints one that does not"
+
+log = structlog.get_logger()
+
+
+class WriteHealth:
+    """Of one kind, under the name that it has in logs and metrics."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self.trouble = ""  # why writes fail; empty while they succeed
+
+    def wrote(self) -> None:
+        """A status was written."""
+        metrics.writes(f"{self._kind}-status", "ok").inc()
+        if self.trouble:
+            log.info(self._event("recovered"))
+        self.trouble = ""
+
+    def refused(self, key: Hashable, error: Invalid) -> None:
+        """The API server does not accept the status of this object."""
+        self._count(error)
+        log.warning(self._event("refused"), object=str(key), problem=str(error), hint=_REFUSED)
+
+    def failed(self, error: ApiError) -> None:
+        """A write failed. One line when trouble begins or its kind changes, not one for each object."""
+        if isinstance(error, NotLeading):  # it was not sent
+            return
+        self._count(error)
+        if isinstance(error, Conflict):  # somebody else wrote the object at the same time: nothing is wrong
+            return
+        if type(error).__name__ != self.trouble.partition(":")[0]:
+            hint = "grant the permission to koordpy's account" if isinstance(error, Forbidden) else "trying again"
+            log.warning(self._event("failed"), problem=str(error), hint=hint)
+        self.trouble = f"{type(error).__name__}: {error}"
+
+    def _count(self, error: ApiError) -> None:
+        metrics.writes(f"{self._kind}-status", type(error).__name__.lower()).inc()
+
+    def _event(self, what: str) -> str:
+        return f"{self._kind}_status_{what}"
