@@ -15,7 +15,6 @@ from koordpy.controllers.podgroup.gangs import Gang, GangIndex, PodGroupKey
 from koordpy.controllers.podgroup.status import status_of
 from koordpy.controllers.runtime.writehealth import WriteHealth
 from koordpy.kube.client import Client
-from koordpy.kube.errors import NotFound
 
 _PAUSE_S = 0.2  # between two reconciles of one PodGroup: five writes a second are more than anybody reads
 _PAUSE_PER_MEMBER_S = 0.001  # a reconcile counts all members: with a thousand of them there is about one a second
@@ -50,11 +49,7 @@ class PodGroupReconciler:
         wanted = status_of(gang.members.values(), gang.pod_group, pod_group.status)
         if not api.differs(wanted, pod_group.status):
             return
-        try:
-            await api.write(self._client, pod_group, wanted)
-        except NotFound as error:  # it was deleted, and the watch will say so; if not, the next reconcile fails again
-            log.debug("podgroup_gone", problem=str(error))
-            return
+        await api.write(self._client, pod_group, wanted)
         self._health.wrote()
         log.debug("podgroup_status", podgroup=gang.key, phase=wanted.phase, was=pod_group.status.phase)
 

@@ -11,7 +11,7 @@ import structlog
 
 from koordpy import metrics
 from koordpy.kube.client import NotLeading
-from koordpy.kube.errors import ApiError, Conflict, Forbidden, Invalid
+from koordpy.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
 
 _REFUSED = "the installed definition refuses what koordpy writes; `koordpy crds` prints one that does not"
 
@@ -40,6 +40,9 @@ class WriteHealth:
     def failed(self, error: ApiError) -> None:
         """A write failed. One line when trouble begins or its kind changes, not one for each object."""
         if isinstance(error, NotLeading):  # it was not sent
+            return
+        if isinstance(error, NotFound):  # deleted, and the watch is about to say so; or a server does not know it yet
+            log.debug(self._event("not_found"), problem=str(error))
             return
         self._count(error)
         if isinstance(error, Conflict):  # somebody else wrote the object at the same time: nothing is wrong

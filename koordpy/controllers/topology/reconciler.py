@@ -21,7 +21,6 @@ from koordpy.controllers.topology.problems import ProblemReporter
 from koordpy.controllers.topology.status import problem_in, ready_condition, status_of
 from koordpy.controllers.topology.tree import TopologyTree
 from koordpy.kube.client import Client
-from koordpy.kube.errors import NotFound
 from koordpy.kube.events import EventRecorder
 from koordpy.kube.watch.reflector import Resource
 
@@ -83,12 +82,7 @@ class TopologyReconciler:
     async def _update_status(self, topology: TopologyObject, wanted: TopologyStatus) -> None:
         if not self._writer.differs(wanted, topology.status):
             return
-        try:
-            answer = await self._writer.write(self._client, topology.metadata, wanted)
-        except NotFound as error:  # it was deleted, and the watch will say so; if not, the next reconcile fails again
-            log.debug("topology_gone", problem=str(error))
-            return
-        self._tree.record_write(answer)
+        self._tree.record_write(await self._writer.write(self._client, topology.metadata, wanted))
         self._health.wrote()
         log.debug("topology_status", layers=wanted.layers, domains=wanted.domains, nodes=wanted.nodes)
 

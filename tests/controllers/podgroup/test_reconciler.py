@@ -266,7 +266,7 @@ async def test_a_status_whose_making_raised_is_written_without_further_news(monk
         assert await world.phase_of() == "Pending"
 
 
-@pytest.mark.parametrize("status", [409, 429, 500, 503])
+@pytest.mark.parametrize("status", [404, 409, 429, 500, 503])
 async def test_a_write_that_fails_is_made_later(status):
     async with World(definition()) as world:
         rule = world.faults.add(Rule(Fault.STATUS, "PATCH", count=12, status=status))
