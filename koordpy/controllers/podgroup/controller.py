@@ -12,7 +12,6 @@ from koordpy.controllers.podgroup.members import GangPod
 from koordpy.controllers.podgroup.reconciler import PodGroupReconciler
 from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
-from koordpy.controllers.runtime.writehealth import WriteHealth
 from koordpy.kube.client import Client
 from koordpy.kube.watch.reflector import Reflector, Resource
 
@@ -32,12 +31,10 @@ def podgroup_controller(
     apis = {group: PodGroupApi(group, gangs) for group in GROUPS}
     pods = Reflector(client, _PODS, gangs)
     pod_groups = [Reflector(client, api.resource, api) for api in apis.values()]
-    health = WriteHealth("podgroup")
     return Controller(
         "podgroup",
-        PodGroupReconciler(writing, gangs, apis, health),
+        PodGroupReconciler(writing, gangs, apis),
         queue,
-        health,
         reflectors=(pods, *pod_groups),
         synced=pods.synced,
         all_keys=gangs.keys,

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import structlog
 
+from koordpy import metrics
 from koordpy.controllers.podgroup.api import PodGroupApi
 from koordpy.controllers.podgroup.gangs import Gang, GangIndex, PodGroupKey
 from koordpy.controllers.podgroup.status import status_of
-from koordpy.controllers.runtime.writehealth import WriteHealth
 from koordpy.kube.client import Client
 
 _PAUSE_S = 0.2  # between two reconciles of one PodGroup: five writes a second are more than anybody reads
@@ -26,8 +26,8 @@ log = structlog.get_logger()
 class PodGroupReconciler:
     """Writes through `client`, which refuses to write unless this process leads. `apis` are by API group."""
 
-    def __init__(self, client: Client, gangs: GangIndex, apis: Mapping[str, PodGroupApi], health: WriteHealth) -> None:
-        self._client, self._gangs, self._apis, self._health = client, gangs, apis, health
+    def __init__(self, client: Client, gangs: GangIndex, apis: Mapping[str, PodGroupApi]) -> None:
+        self._client, self._gangs, self._apis = client, gangs, apis
         self._reported_schedulers: set[str] = set()
 
     async def reconcile(self, key: PodGroupKey) -> float:
@@ -50,7 +50,7 @@ class PodGroupReconciler:
         if not api.differs(wanted, pod_group.status):
             return
         await api.write(self._client, pod_group, wanted)
-        self._health.wrote()
+        metrics.writes("podgroup-status", "ok").inc()
         log.debug("podgroup_status", podgroup=gang.key, phase=wanted.phase, was=pod_group.status.phase)
 
     def _report_foreign(self, gang: Gang) -> None:

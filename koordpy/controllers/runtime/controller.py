@@ -48,7 +48,6 @@ class Controller(Generic[K]):
         name: str,
         reconciler: Reconciler[K],
         queue: WorkQueue[K],
-        health: WriteHealth,
         *,
         reflectors: tuple[Reflector[Any], ...],
         synced: asyncio.Event,
@@ -56,7 +55,7 @@ class Controller(Generic[K]):
         workers: int,
     ) -> None:
         self.name, self.reflectors = name, reflectors
-        self._reconciler, self._queue, self._health = reconciler, queue, health
+        self._reconciler, self._queue, self._health = reconciler, queue, WriteHealth(name)
         self._synced, self._all_keys, self._workers = synced, all_keys, workers
 
     @property
@@ -79,6 +78,7 @@ class Controller(Generic[K]):
                     tasks.create_task(self._work())
         finally:
             self._queue.shut_down()
+            self._health.reset()
 
     async def _work(self) -> None:
         while True:
@@ -92,12 +92,13 @@ class Controller(Generic[K]):
             self._health.refused(key, error)
         except ApiError as error:
             self._queue.retry(key, at_least_s=error.retry_after)
-            self._health.failed(error)
+            self._health.failed(key, error)
         except Exception:
             self._queue.retry(key)
             log.exception("reconcile_failed", controller=self.name, object=str(key), hint=_OURS)
         else:
             self._queue.done(key, pause_s=pause_s)
+            self._health.succeeded(key)
 
 
 _OURS = "please report this; the object is tried again, and no other is affected"

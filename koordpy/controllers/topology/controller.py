@@ -9,7 +9,6 @@ from koordpy.api.decode import Decoder
 from koordpy.api.topology import NAME
 from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
-from koordpy.controllers.runtime.writehealth import WriteHealth
 from koordpy.controllers.topology.reconciler import TOPOLOGIES, TopologyReconciler
 from koordpy.controllers.topology.tree import LabelledNode, TopologySink, TopologyTree
 from koordpy.kube.client import Client
@@ -27,13 +26,11 @@ def topology_controller(client: Client, writing: Client, clock: Callable[[], flo
     queue: WorkQueue[str] = WorkQueue()
     tree = TopologyTree(queue.add)
     nodes = Reflector(client, _NODES, tree)
-    health = WriteHealth("topology")
     events = EventRecorder(writing, socket.gethostname())
     return Controller(
         "topology",
-        TopologyReconciler(writing, tree, health, events, clock),
+        TopologyReconciler(writing, tree, events, clock),
         queue,
-        health,
         reflectors=(nodes, Reflector(client, TOPOLOGIES, TopologySink(tree))),
         synced=nodes.synced,
         all_keys=lambda: [NAME],

@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import structlog
 
+from koordpy import metrics
 from koordpy.api.decode import Decoder
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.times import instant_of_seconds
 from koordpy.api.topology import GROUP, KIND, NAME, VERSION
 from koordpy.api.topologystatus import TopologyObject, TopologyStatus
 from koordpy.controllers.runtime.statuswriter import StatusWriter
-from koordpy.controllers.runtime.writehealth import WriteHealth
 from koordpy.controllers.topology.problems import ProblemReporter
 from koordpy.controllers.topology.status import problem_in, ready_condition, status_of
 from koordpy.controllers.topology.tree import TopologyTree
@@ -44,11 +44,10 @@ class TopologyReconciler:
         self,
         client: Client,
         tree: TopologyTree,
-        health: WriteHealth,
         events: EventRecorder,
         clock: Callable[[], float],
     ) -> None:
-        self._client, self._tree, self._health, self._clock = client, tree, health, clock
+        self._client, self._tree, self._clock = client, tree, clock
         self._writer = StatusWriter(_decode, _path_of, probe="detail_status")
         self._problems = ProblemReporter(events, clock)
 
@@ -83,7 +82,7 @@ class TopologyReconciler:
         if not self._writer.differs(wanted, topology.status):
             return
         self._tree.record_write(await self._writer.write(self._client, topology.metadata, wanted))
-        self._health.wrote()
+        metrics.writes("topology-status", "ok").inc()
         log.debug("topology_status", layers=wanted.layers, domains=wanted.domains, nodes=wanted.nodes)
 
 

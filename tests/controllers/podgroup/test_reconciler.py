@@ -322,6 +322,29 @@ async def test_a_missing_permission_is_told_and_made_up_for_when_it_is_granted()
             assert controllers.health.report(verbose=False) == (True, "ok")
 
 
+async def test_a_podgroup_that_could_not_be_written_and_is_deleted_is_no_trouble_any_more():
+    async with World(definition()) as world:
+        world.faults.add(Rule(Fault.STATUS, "PATCH", count=None, status=403))
+        async with world.controllers() as controllers:
+            await world.pod_group(minimum=1)
+            await asyncio.sleep(30)
+            assert not controllers.health.report(verbose=False)[0]
+            await world.ask("DELETE", path_of(name="g"))
+            await asyncio.sleep(90)
+            assert controllers.health.report(verbose=False) == (True, "ok")
+
+
+async def test_trouble_lasts_while_any_podgroup_cannot_be_written():
+    async with World(definition()) as world:
+        world.faults.add(Rule(Fault.STATUS, "PATCH", ".*/podgroups/g/status", count=None, status=403))
+        async with world.controllers() as controllers:
+            await world.pod_group("g", minimum=1)
+            await asyncio.sleep(100)
+            await world.pod_group("h", minimum=1)
+            assert await world.phase_of("h") == "Pending"
+            assert not controllers.health.report(verbose=False)[0]
+
+
 async def test_a_podgroup_that_is_deleted_meanwhile_is_let_go():
     async with World(definition()) as world:
         world.faults.add(Rule(Fault.DELAY, "PATCH", count=1, seconds=2.0))

@@ -10,7 +10,6 @@ import pytest
 
 from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
-from koordpy.controllers.runtime.writehealth import WriteHealth
 from koordpy.kube.client import NotLeading
 from koordpy.kube.errors import Conflict, Forbidden, TooManyRequests, Unauthorized, Unavailable
 from tests.controllers.world import now
@@ -54,9 +53,8 @@ def controller_of(
     queue: WorkQueue[str] = WorkQueue()
     synced = asyncio.Event()
     synced.set()
-    health = WriteHealth("podgroup")
     controller = Controller(
-        "podgroup", reconciler, queue, health, reflectors=(), synced=synced, all_keys=all_keys, workers=workers
+        "podgroup", reconciler, queue, reflectors=(), synced=synced, all_keys=all_keys, workers=workers
     )
     return controller, queue
 
@@ -134,6 +132,25 @@ async def test_a_reconcile_under_way_when_leadership_is_lost_is_made_again_by_th
     async with leading(controller):
         await asyncio.sleep(60)
     assert reconciler.keys == ["a", "a"]
+
+
+async def test_trouble_ends_when_no_key_fails_any_more():
+    reconciler = FakeReconciler(Forbidden("no permission", status=403))
+    controller, _ = controller_of(reconciler)
+    async with leading(controller):
+        await asyncio.sleep(0.15)
+        assert controller.trouble == "Forbidden: no permission"
+        await asyncio.sleep(60)
+        assert controller.trouble == ""
+
+
+async def test_trouble_ends_with_leadership():
+    reconciler = FakeReconciler(Forbidden("no permission", status=403))
+    controller, _ = controller_of(reconciler)
+    async with leading(controller):
+        await asyncio.sleep(0.15)
+        assert controller.trouble
+    assert controller.trouble == ""
 
 
 async def test_no_worker_is_lost_to_a_mistake_of_ours():

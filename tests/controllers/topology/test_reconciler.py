@@ -360,11 +360,12 @@ async def test_another_mistake_is_another_event():
 
 
 async def test_an_event_that_could_not_be_written_is_written_later():
-    async with World(definition(GROUP)) as world, world.controllers():
+    async with World(definition(GROUP)) as world, world.controllers() as controllers:
         world.faults.add(Rule(Fault.STATUS, "POST", "/apis/events.k8s.io/.*", count=2, status=403))
         await install(world, BROKEN["cycle"][0])
         await asyncio.sleep(30)
         assert len(await events(world)) == 1
+        assert controllers.health.report(verbose=False) == (True, "ok")
 
 
 # --- objects and definitions come and go ---
