@@ -21,7 +21,10 @@ from koordpy.kube.watch.reflector import Reflector
 K = TypeVar("K", bound=Hashable)
 K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 
-_REFUSED_PAUSE_S = 2.0  # an object whose status is refused may change every moment, and is refused again each time
+# A request that is wrong in itself is tried again when its object changes, but seldom: it is mostly refused again.
+# Without a change it is tried after some minutes, as somebody may have mended the definition.
+_REFUSED_PAUSE_S = 2.0
+_REFUSED_REQUEUE_S = 300.0
 
 log = structlog.get_logger()
 
@@ -87,8 +90,8 @@ class Controller(Generic[K]):
     async def _process(self, key: K) -> None:
         try:
             pause_s = await self._reconciler.reconcile(key)
-        except Invalid as error:  # the request itself is wrong: only a change of the object can help
-            self._queue.done(key, pause_s=_REFUSED_PAUSE_S)
+        except Invalid as error:
+            self._queue.done(key, pause_s=_REFUSED_PAUSE_S, requeue_after_s=_REFUSED_REQUEUE_S)
             self._health.refused(key, error)
         except ApiError as error:
             self._queue.retry(key, at_least_s=error.retry_after)

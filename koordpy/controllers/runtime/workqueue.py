@@ -38,6 +38,7 @@ class WorkQueue(Generic[K]):
         self._held: set[K] = set()  # a worker has the key, or it is held back since
         self._dirty: set[K] = set()  # held keys that have to be reconciled again
         self._timers: dict[K, asyncio.TimerHandle] = {}  # end of the batch period, of the pause or of the back-off
+        self._requeues: dict[K, asyncio.TimerHandle] = {}  # of keys that nothing else will hand out sooner
         self._backoffs: dict[K, Backoff] = {}  # of keys whose last reconcile failed
 
     def start(self) -> None:
@@ -47,9 +48,9 @@ class WorkQueue(Generic[K]):
     def shut_down(self) -> None:
         """Drop every key. Call it when no worker holds one any more."""
         self._ready = None
-        for timer in self._timers.values():
+        for timer in (*self._timers.values(), *self._requeues.values()):
             timer.cancel()
-        for kept in (self._ready_keys, self._held, self._dirty, self._timers, self._backoffs):
+        for kept in (self._ready_keys, self._held, self._dirty, self._timers, self._requeues, self._backoffs):
             kept.clear()
 
     def add(self, key: K) -> None:
@@ -59,6 +60,8 @@ class WorkQueue(Generic[K]):
         if key in self._held:
             self._dirty.add(key)
         elif key not in self._ready_keys and key not in self._timers:
+            if (later := self._requeues.pop(key, None)) is not None:
+                later.cancel()
             self._timers[key] = asyncio.get_running_loop().call_later(_BATCH_S, self._make_ready, key)
 
     async def get(self) -> K:
@@ -69,10 +72,13 @@ class WorkQueue(Generic[K]):
         self._held.add(key)
         return key
 
-    def done(self, key: K, *, pause_s: float) -> None:
-        """The key was reconciled. Hold it back for a while, then reconcile it if it was added meanwhile."""
+    def done(self, key: K, *, pause_s: float, requeue_after_s: float | None = None) -> None:
+        """The key was reconciled. Hold it back for a while, then reconcile it if it was added meanwhile.
+
+        If nothing adds the key, it is reconciled again `requeue_after_s` after the pause, or never.
+        """
         self._backoffs.pop(key, None)
-        self._hold(key, pause_s)
+        self._hold(key, pause_s, requeue_after_s)
 
     def retry(self, key: K, *, at_least_s: float | None = None) -> None:
         """The reconcile failed: repeat it after the back-off. Events of the key do not shorten the back-off."""
@@ -80,18 +86,21 @@ class WorkQueue(Generic[K]):
         backoff = self._backoffs.setdefault(key, Backoff(_FIRST_RETRY_S, _LONGEST_RETRY_S))
         self._hold(key, backoff.next_s(at_least_s))
 
-    def _hold(self, key: K, seconds: float) -> None:
-        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._release, key)
+    def _hold(self, key: K, seconds: float, requeue_after_s: float | None = None) -> None:
+        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._release, key, requeue_after_s)
 
-    def _release(self, key: K) -> None:
+    def _release(self, key: K, requeue_after_s: float | None) -> None:
         del self._timers[key]
         self._held.discard(key)
         if key in self._dirty:
             self._dirty.discard(key)
             self._make_ready(key)
+        elif requeue_after_s is not None:
+            self._requeues[key] = asyncio.get_running_loop().call_later(requeue_after_s, self._make_ready, key)
 
     def _make_ready(self, key: K) -> None:
         assert self._ready is not None, "shutting down cancels the timers"
         self._timers.pop(key, None)
+        self._requeues.pop(key, None)
         self._ready_keys.add(key)
         self._ready.put_nowait(key)

@@ -24,6 +24,7 @@ class WriteHealth:
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._failing: set[Hashable] = set()
+        self._refused: dict[Hashable, str] = {}  # the reasons that the log has
         self._trouble = ""
 
     @property
@@ -34,17 +35,21 @@ class WriteHealth:
     def reset(self) -> None:
         """Forget what failed: somebody else leads, and writes it."""
         self._failing.clear()
+        self._refused.clear()
         self._trouble = ""
 
     def succeeded(self, key: Hashable) -> None:
         """The object is up to date, or gone."""
         self._no_longer_fails(key)
+        self._refused.pop(key, None)
 
     def refused(self, key: Hashable, error: Invalid) -> None:
-        """The API server does not accept the status of this object."""
+        """The API server does not accept the status of this object. One line for each object and reason."""
         self._no_longer_fails(key)  # the API server answers, and the permission is there
         self._count(error)
-        log.warning(self._event("refused"), object=str(key), problem=str(error), hint=_REFUSED)
+        if self._refused.get(key) != str(error):
+            self._refused[key] = str(error)
+            log.warning(self._event("refused"), object=str(key), problem=str(error), hint=_REFUSED)
 
     def failed(self, key: Hashable, error: ApiError) -> None:
         """A write failed. One line when trouble begins or its kind changes, not one for each object."""

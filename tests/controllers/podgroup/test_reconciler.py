@@ -386,6 +386,19 @@ async def test_a_status_that_the_definition_refuses_is_told_once_and_not_repeate
         assert await world.phase_of() == "Scheduled"
 
 
+async def test_a_status_that_the_definition_refused_is_written_when_the_definition_is_mended():
+    strict = definition()
+    status = strict["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+    status["properties"]["phase"]["enum"] = ["Scheduled"]
+    async with World(strict) as world, world.controllers():
+        await world.pod_group(minimum=1)
+        assert await world.phase_of() == ""
+        name = f"{DEFINITIONS}/podgroups.{SIGS_GROUP}"
+        await world.ask("PATCH", name, {"spec": {"versions": definition()["spec"]["versions"]}})
+        await asyncio.sleep(600)
+        assert await world.phase_of() == "Pending"
+
+
 async def test_a_status_that_somebody_else_changes_is_mended():
     async with World(definition()) as world, world.controllers():
         await world.pod_group(minimum=1)

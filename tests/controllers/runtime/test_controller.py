@@ -7,11 +7,12 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
 from koordpy.kube.client import NotLeading
-from koordpy.kube.errors import Conflict, Forbidden, TooManyRequests, Unauthorized, Unavailable
+from koordpy.kube.errors import Conflict, Forbidden, Invalid, TooManyRequests, Unauthorized, Unavailable
 from tests.controllers.world import now
 
 pytestmark = pytest.mark.looptime
@@ -88,6 +89,36 @@ async def test_a_reconcile_that_raised_is_tried_again_until_it_succeeds(error):
     async with leading(controller):
         await asyncio.sleep(600)
     assert reconciler.keys == ["a"] * 5
+
+
+async def test_a_request_that_is_refused_is_tried_again_after_minutes_or_when_the_object_changes():
+    reconciler = FakeReconciler(*[Invalid("wrong in itself", status=422)] * 3)
+    controller, queue = controller_of(reconciler)
+    async with leading(controller):
+        await asyncio.sleep(299)
+        assert len(reconciler.calls) == 1
+        await asyncio.sleep(5)
+        assert len(reconciler.calls) == 2
+        await asyncio.sleep(10)
+        queue.add("a")
+        await asyncio.sleep(1)
+        assert len(reconciler.calls) == 3
+        await asyncio.sleep(299)
+        assert len(reconciler.calls) == 3
+        await asyncio.sleep(10000)
+        assert len(reconciler.calls) == 4
+
+
+async def test_a_refusal_is_one_line_in_the_log_for_each_object_and_reason():
+    reconciler = FakeReconciler(*[Invalid("one", status=422)] * 3, *[Invalid("another", status=422)] * 3)
+    controller, _ = controller_of(reconciler)
+    with capture_logs() as lines:
+        async with leading(controller):
+            await asyncio.sleep(3000)
+    assert [(line["object"], line["problem"]) for line in lines if line["event"] == "podgroup_status_refused"] == [
+        ("a", "one"),
+        ("a", "another"),
+    ]
 
 
 async def test_a_reconcile_that_raised_is_tried_again_while_other_keys_change():

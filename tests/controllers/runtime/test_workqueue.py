@@ -175,6 +175,24 @@ async def test_the_back_off_of_one_key_does_not_delay_another():
         assert [key for _, key in workers.taken] == ["a", "b"]
 
 
+async def test_a_key_that_is_to_be_requeued_later_is_handed_out_sooner_when_it_changes_and_not_twice():
+    queue: WorkQueue[str] = WorkQueue()
+    queue.start()
+    for after_s, handed_out_at in ((None, 100.1), (50.0, 50.2)):
+        began = now()
+        queue.add("a")
+        key = await queue.get()
+        queue.done(key, pause_s=1.0, requeue_after_s=99.0)
+        if after_s is not None:
+            asyncio.get_running_loop().call_later(after_s, queue.add, "a")
+        await queue.get()
+        assert now() - began == pytest.approx(handed_out_at)
+        queue.done("a", pause_s=0.0)
+        await asyncio.sleep(1000)
+        assert queue._ready.empty()
+    queue.shut_down()
+
+
 async def test_a_queue_that_is_shut_down_keeps_nothing():
     queue: WorkQueue[str] = WorkQueue()
     workers = Workers(queue, failures=1)
