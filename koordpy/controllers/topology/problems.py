@@ -36,11 +36,15 @@ class ProblemReporter:
         if self._unsent:
             log.warning("topology_invalid", problem=problem, hint="mend the spec; the status tells when it is used")
 
-    async def send(self, meta: ObjectMeta) -> None:
-        """Write the event, if there is one to write."""
+    async def send(self, meta: ObjectMeta) -> Exception | None:
+        """Write the event, if there is one to write. An error is returned: an event must not hold up the status."""
         if not self._unsent:
-            return
+            return None
         about = ObjectRef(f"{GROUP}/{VERSION}", KIND, meta.namespace, meta.name, meta.uid)
         note = Note(about, "Warning", INVALID_SPEC, "Reading", self._unsent, "koordpy-controllers")
-        await self._events.record(note, self._clock())
+        try:
+            await self._events.record(note, self._clock())
+        except Exception as error:  # noqa: BLE001 - the caller raises it, once the status is written
+            return error
         self._unsent = ""
+        return None

@@ -58,8 +58,12 @@ class TopologyReconciler:
             return _PAUSE_S
         wanted = self._status_of(topology)
         self._problems.notice(topology.metadata, problem_in(wanted), problem_in(topology.status))
+        # The event first: the next leader takes a problem that the condition shows for reported. If this one stops
+        # between the two, the event is written twice rather than never.
+        event_error = await self._problems.send(topology.metadata)
         await self._update_status(topology, wanted)
-        await self._problems.send(topology.metadata)
+        if event_error is not None:
+            raise event_error
         return min(_PAUSE_S + _PAUSE_PER_NODE_S * self._tree.node_count, _LONGEST_PAUSE_S)
 
     def _status_of(self, topology: TopologyObject) -> TopologyStatus:

@@ -368,6 +368,34 @@ async def test_an_event_that_could_not_be_written_is_written_later():
         assert controllers.health.report(verbose=False) == (True, "ok")
 
 
+async def test_a_leader_that_stops_before_its_event_is_written_leaves_it_to_the_next():
+    async with World(definition(GROUP)) as world:
+        world.faults.add(Rule(Fault.DELAY, "POST", "/apis/events.k8s.io/.*", seconds=8.0))
+        async with world.controllers():
+            await install(world, BROKEN["cycle"][0])
+            await asyncio.sleep(5)
+            assert await events(world) == []
+        async with world.controllers():
+            await asyncio.sleep(60)
+            assert len(await events(world)) == 1
+
+
+@pytest.mark.parametrize("status", [403, 422, 503])
+async def test_an_event_that_cannot_be_written_does_not_hold_up_the_status(status):
+    async with World(definition(GROUP)) as world, world.controllers():
+        world.faults.add(Rule(Fault.STATUS, "POST", "/apis/events.k8s.io/.*", count=None, status=status))
+        await install(world, BROKEN["cycle"][0])
+        assert ready(await status_after(world, 30))["status"] == "False"
+
+
+async def test_an_event_that_is_refused_does_not_bury_a_status_that_should_be_tried_soon():
+    async with World(definition(GROUP)) as world, world.controllers():
+        world.faults.add(Rule(Fault.STATUS, "POST", "/apis/events.k8s.io/.*", count=None, status=422))
+        world.faults.add(Rule(Fault.STATUS, "PATCH", count=1, status=409))
+        await install(world, BROKEN["cycle"][0])
+        assert ready(await status_after(world, 30))["status"] == "False"
+
+
 # --- objects and definitions come and go ---
 
 
