@@ -33,8 +33,8 @@ T = TypeVar("T", bound=HasStatus)
 class StatusWriter(Generic[T]):
     """The writer of one kind.
 
-    `probe` is a field of the status that every definition keeps. An API server that ignores a status answers with 200
-    and the old object; the writer notices by this field, and takes the other path.
+    An API server that ignores a status, because it was sent to the wrong path, answers with 200 and the old object.
+    The writer notices by the resource version, and by `probe`, a field of the status that every definition keeps.
     """
 
     def __init__(self, decode: Decoder[T], path_of: Callable[[ObjectMeta], str], probe: str) -> None:
@@ -51,15 +51,23 @@ class StatusWriter(Generic[T]):
 
         Raises NotFound when the object was deleted, Conflict when it was updated meanwhile.
         """
+        unchanged: T | None = None
         for subresource in (self.has_subresource, not self.has_subresource):
             try:
                 answer = await self._patch(client, meta, status, subresource=subresource)
             except NotFound:
                 continue  # the subresource is missing, or the object: the other path tells which
-            if getattr(answer.status, self._probe) == getattr(status, self._probe):
-                self.has_subresource = subresource
-                self._learn(status, answer.status)
-                return answer
+            if getattr(answer.status, self._probe) != getattr(status, self._probe):
+                continue
+            if answer.metadata.resource_version == meta.resource_version:
+                unchanged = answer
+                continue
+            self.has_subresource = subresource
+            self._learn(status, answer.status)
+            return answer
+        if unchanged is not None:  # on either path: all that differs are fields that the definition lacks
+            self._learn(status, unchanged.status)
+            return unchanged
         raise NotFound(f"{self._decode.kind} {meta.key} is gone, or keeps no status: {self._path_of(meta)}", status=404)
 
     def _learn(self, written: Struct, answered: Struct) -> None:

@@ -99,6 +99,10 @@ async def phase_of(api: Client, group: str = SIGS_GROUP) -> str:
     return (await status_of(api, group)).get("phase", "")
 
 
+async def running_in(api: Client) -> int:
+    return (await status_of(api)).get("running", 0)
+
+
 @contextlib.asynccontextmanager
 async def controllers(real: Real, directory: Path) -> AsyncIterator[None]:
     settings = replace(ALONE, kubeconfig=str(real.kubeconfig(directory)))
@@ -167,7 +171,11 @@ async def test_koordinators_definition_is_replaced_by_ours_while_they_run(own: R
     await install(api, status_subresource=False)
     async with controllers(own, tmp_path):
         await add_group(api, 1)
-        await until(lambda: phase_of(api), "Pending")
+        await add_pods(api, "a", "b")
+        for name in ("a", "b"):
+            (await api.bind(name, "n")).ok()
+        await set_phase(api, "Running", "a")
+        await until(lambda: running_in(api), 1)
         ours = definition()["spec"]
         (await api.patch(CRDS, f"podgroups.{SIGS_GROUP}", {"spec": ours})).ok()
         status = f"/apis/{SIGS_GROUP}/v1alpha1/namespaces/{own.namespace}/podgroups/g/status"
@@ -176,8 +184,8 @@ async def test_koordinators_definition_is_replaced_by_ours_while_they_run(own: R
             return (await api.request("GET", status)).status == 200
 
         await until(has_subresource, True)
-        await add_pods(api, "a")
-        await until(lambda: phase_of(api), "PreScheduling")
+        await set_phase(api, "Running", "b")  # the phase of the PodGroup stays
+        await until(lambda: running_in(api), 2)
 
 
 async def test_a_server_that_went_away_is_caught_up_with(own: Real, tmp_path):

@@ -247,6 +247,19 @@ async def test_a_definition_that_gets_its_subresource_while_we_run_is_written_th
         assert len(world.writes()) == before + 1  # it has learned where
 
 
+async def test_a_definition_that_gets_its_subresource_is_written_there_although_the_phase_stays():
+    async with World(definition(status_subresource=False)) as world, world.controllers():
+        await world.pod_group(minimum=1)
+        for name in ("a", "b"):
+            await world.pod(name, node="n")
+        await world.phase("a", "Running")
+        assert (await world.status())["running"] == 1
+        name = f"{DEFINITIONS}/podgroups.{SIGS_GROUP}"
+        await world.ask("PATCH", name, {"spec": {"versions": definition()["spec"]["versions"]}})
+        await world.phase("b", "Running")
+        assert (await world.status())["running"] == 2
+
+
 # --- what goes wrong ---
 
 
