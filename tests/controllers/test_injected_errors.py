@@ -21,7 +21,7 @@ from koordpy.controllers.topology.reconciler import TopologyReconciler
 from koordpy.controllers.topology.tree import TopologyTree
 from koordpy.kube.client import Client
 from koordpy.kube.events import EventRecorder
-from tests.controllers.topologies import BROKEN, DEFAULT, GOOD, NODES, TOPOLOGIES, node, ready, told, topology
+from tests.controllers.topologies import BROKEN, DEFAULT, GOOD, NODES, TOPOLOGIES, node, ready, topology, tree_lines
 from tests.controllers.world import World, definition
 
 pytestmark = pytest.mark.looptime
@@ -126,7 +126,7 @@ async def test_the_status_of_the_topology_and_its_event_are_right_in_the_end(mon
         await asyncio.sleep(LONGEST_RETRY_S)
         status = (await world.ask("GET", DEFAULT))["status"]
         assert injected.has_raised or name == "record"  # there is one event only
-        assert told(status)[0] == "cluster 2 spine: s1"
+        assert tree_lines(status)[0] == "cluster 2 spine: s1"
         assert ready(status)["status"] == "False"
         events = (await world.ask("GET", "/apis/events.k8s.io/v1/namespaces/default/events"))["items"]
         assert {event["note"] for event in events} == {ready(status)["message"]}

@@ -121,7 +121,7 @@ def test_the_annotation_of_a_podgroup_counts_more_than_its_spec():
     assert status_of(members("ppp"), group(4, min_available="3"), NOTHING).phase == "PreScheduling"
 
 
-def test_among_members_the_oldest_that_says_something_is_heard():
+def test_of_the_members_that_have_the_annotation_the_oldest_counts():
     gang = [member("p", 0), member("p", 2, wishes=saying(9)), member("p", 1, wishes=saying(3))]
     assert status_of(gang, group(4), NOTHING).phase == "PreScheduling"
 

@@ -27,13 +27,13 @@ statuses = st.builds(
 
 
 @st.composite
-def stories(draw) -> list[list[str]]:
+def histories(draw) -> list[list[str]]:
     """What each pod of a gang goes through; some have not come to an end yet."""
-    told = []
+    history = []
     for _ in range(draw(st.integers(0, 6))):
         steps = [*STEPS, draw(st.sampled_from(["Succeeded", "Failed"]))]
-        told.append(steps[: draw(st.integers(1, len(steps)))])
-    return told
+        history.append(steps[: draw(st.integers(1, len(steps)))])
+    return history
 
 
 def pod(number: int, step: str) -> GangPod:
@@ -56,7 +56,7 @@ def pod(number: int, step: str) -> GangPod:
 
 
 class Controller:
-    """Sees events of pods, reconciles its gang when told to, and can be restarted. Only the status outlives it."""
+    """Sees events of pods, reconciles its gang when asked to, and can be restarted. Only the status outlives it."""
 
     def __init__(self, pod_group: PodGroup) -> None:
         self._pod_group, self.status = pod_group, PodGroupStatus()
@@ -83,20 +83,20 @@ class Controller:
         return self.status
 
 
-@given(st.data(), stories(), st.integers(0, 4))
-def test_the_end_does_not_depend_on_the_order_of_events_nor_on_restarts(data, told, minimum):
+@given(st.data(), histories(), st.integers(0, 4))
+def test_the_end_does_not_depend_on_the_order_of_events_nor_on_restarts(data, history, minimum):
     at_once = Controller(group(minimum))
-    for number, steps in enumerate(told):
+    for number, steps in enumerate(history):
         at_once.see(number, steps[-1])
     controller = Controller(group(minimum))
-    turns = data.draw(st.permutations([number for number, steps in enumerate(told) for _ in steps]))
-    left = [list(steps) for steps in told]
+    turns = data.draw(st.permutations([number for number, steps in enumerate(history) for _ in steps]))
+    left = [list(steps) for steps in history]
     for number in turns:
         controller.see(number, left[number].pop(0))
         if data.draw(st.booleans(), label="reconcile"):
             controller.reconcile()
         if data.draw(st.booleans(), label="restart"):
-            controller.restart(data.draw(st.permutations(range(len(told)))))
+            controller.restart(data.draw(st.permutations(range(len(history)))))
     assert controller.reconcile() == at_once.reconcile()
 
 
