@@ -60,7 +60,7 @@ class Controllers:
             topology_controller(client, writing, clock),
         )
         self._reflectors = [reflector for each in self._controllers for reflector in each.reflectors]
-        self.health = Health(ready=self._checks())
+        self.health = Health(self._checks())
 
     async def run(self, serving: Serving | None) -> None:
         """Until cancelled."""
@@ -74,7 +74,7 @@ class Controllers:
                     tasks.create_task(reflector.run())
                 tasks.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
         finally:
-            self.health.stopping = True
+            self.health.shut_down()
 
     async def _lead(self) -> None:
         if self._lease is None:
