@@ -91,6 +91,16 @@ async def test_a_reconcile_that_raised_is_tried_again_until_it_succeeds(error):
     assert reconciler.keys == ["a"] * 5
 
 
+async def test_a_retry_waits_for_as_long_as_the_api_server_asks():
+    reconciler = FakeReconciler(TooManyRequests("later", status=429, retry_after=20.0))
+    controller, _ = controller_of(reconciler)
+    async with leading(controller):
+        await asyncio.sleep(20)
+        assert len(reconciler.calls) == 1
+        await asyncio.sleep(1)
+        assert len(reconciler.calls) == 2
+
+
 async def test_a_request_that_is_refused_is_tried_again_after_minutes_or_when_the_object_changes():
     reconciler = FakeReconciler(*[Invalid("wrong in itself", status=422)] * 3)
     controller, queue = controller_of(reconciler)
@@ -148,11 +158,13 @@ async def test_the_back_off_of_an_earlier_leadership_does_not_delay_the_next():
     controller, _ = controller_of(reconciler)
     async with leading(controller):
         await asyncio.sleep(100)
-    reconciler.errors.clear()
+    reconciler.errors[1:] = []
+    reconciler.calls.clear()
     began = now()
     async with leading(controller):
-        await asyncio.sleep(0.15)
-    assert reconciler.calls[-1][0] - began < 0.15
+        await asyncio.sleep(100)
+    assert [round(at - began, 1) for at, _ in reconciler.calls[:1]] == [0.1]
+    assert reconciler.calls[1][0] - reconciler.calls[0][0] < 0.6
 
 
 async def test_a_reconcile_under_way_when_leadership_is_lost_is_made_again_by_the_next_leader():

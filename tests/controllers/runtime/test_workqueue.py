@@ -208,6 +208,19 @@ async def test_a_queue_that_is_shut_down_keeps_nothing():
     assert [key for _, key in workers.taken] == ["failed", "a"]
 
 
+async def test_a_key_that_is_to_be_requeued_later_does_not_outlive_a_shut_down():
+    queue: WorkQueue[str] = WorkQueue()
+    queue.start()
+    queue.add("a")
+    queue.done(await queue.get(), pause_s=0.0, requeue_after_s=10.0)
+    await asyncio.sleep(1)
+    queue.shut_down()
+    workers = Workers(queue)
+    async with running(queue, workers):
+        await asyncio.sleep(60)
+    assert workers.taken == []
+
+
 async def test_a_pause_does_not_outlive_a_shut_down():
     queue: WorkQueue[str] = WorkQueue()
     workers = Workers(queue, pause_s=5.0)
