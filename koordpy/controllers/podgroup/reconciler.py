@@ -18,7 +18,7 @@ from koordpy.kube.client import Client
 
 _PAUSE_S = 0.2  # between two reconciles of one PodGroup: five writes a second are more than anybody reads
 _PAUSE_PER_MEMBER_S = 0.001  # a reconcile counts all members: with a thousand of them there is about one a second
-_LONGEST_PAUSE_S = 2.0
+_LONGEST_PAUSE_S = 2.0  # however large the gang is, its status is never further behind
 
 log = structlog.get_logger()
 
@@ -54,9 +54,9 @@ class PodGroupReconciler:
         log.debug("podgroup_status", podgroup=gang.key, phase=wanted.phase, was=pod_group.status.phase)
 
     def _report_foreign(self, gang: Gang) -> None:
-        """Two controllers that write one status, each by its own rules, would overwrite each other for ever.
+        """Log that a gang is left to the controller of another scheduler, once for each scheduler.
 
-        The log says so once for each scheduler.
+        Two controllers that wrote one status, each by its own rules, would overwrite each other for ever.
         """
         for scheduler in set(gang.foreign_schedulers.values()) - self._reported_schedulers:
             self._reported_schedulers.add(scheduler)

@@ -33,9 +33,10 @@ class Reconciler(Protocol[K_contra]):
     """Brings the status of one object up to date."""
 
     async def reconcile(self, key: K_contra) -> float:
-        """Write what differs, from the state of this moment; a key whose object is gone is nothing to do.
+        """Compute the status from the state of this moment, and write it if it differs.
 
-        Returns for how many seconds the work queue should hold the key back. Whatever is raised is retried.
+        An object that was deleted needs nothing. Returns for how many seconds the work queue should hold the key back.
+        Raises when the object is not up to date; the controller then tries again.
         """
 
 

@@ -1,7 +1,7 @@
 """Reports a spec that cannot be used: one warning event and one log line for each problem.
 
-The condition in the status shows the problem for as long as it lasts. The event is sent once: neither retries nor the
-next leader repeat it. This module never decides whether a spec is valid.
+The condition in the status shows the problem for as long as it lasts. The event is written once: the next leader does
+not repeat it. This module never decides whether a spec is valid.
 """
 
 from __future__ import annotations
