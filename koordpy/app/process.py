@@ -77,9 +77,10 @@ class Process:
             writing = client
         self.built = build_scheduler(settings, writing, instance=identity)
         self._watches = Watches(client, self.built.sinks)
-        self.health = Health(ready=self._watches.checks())
+        checks = self._watches.checks()
         if self._lease is not None:
-            self.health.ready["leader-election"] = _electing(self._lease)
+            checks["leader-election"] = _electing(self._lease)
+        self.health = Health(checks)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -92,7 +93,7 @@ class Process:
                 group.create_task(_measure_lag())
                 group.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
         finally:
-            self.health.stopping = True
+            self.health.shut_down()
 
     async def _serve(self) -> None:
         """Loading a web server takes a moment, so that is done while the API server puts the first lists together."""

@@ -25,7 +25,7 @@ PODS = "/api/v1/namespaces/default/pods"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MEMBER = "pod-group.scheduling.sigs.k8s.io"
 MERGE = "application/merge-patch+json"
-SETTLED_S = 3.0  # longer than a burst, a pause and the looks between two definitions
+SETTLED_S = 3.0  # longer than a batch period, a pause, and the 2 s after which a missing definition is asked for
 ALONE = replace(Settings(), leader_election=replace(Settings().leader_election, enabled=False))
 
 
@@ -67,7 +67,7 @@ class World:
     async def controllers(self, settings: Settings = ALONE) -> AsyncIterator[Controllers]:
         """Running meanwhile; what they die of fails the test."""
         client = Client(_Counting(DirectTransport(self.cluster.handle), self.requests))
-        controllers = Controllers(client, settings, wall=lambda: 1.8e9 + now())
+        controllers = Controllers(client, settings, clock=lambda: 1.8e9 + now())
         task = asyncio.ensure_future(controllers.run(None))
         try:
             yield controllers

@@ -1,7 +1,8 @@
-"""Members of gangs: of a pod, what the status of a PodGroup is made from.
+"""Members of gangs: the fields of a pod from which the status of its PodGroup is computed.
 
-A cluster has fifty thousand pods and most events about them change nothing here: pods are decoded to the few fields
-below, and two equal `Member`s mean that nothing has happened.
+A cluster has fifty thousand pods, and most of their events change no status. So pods are decoded to the few fields
+below, and an event after which the `Member` equals the one before needs no reconcile. A `Member` never holds anything
+else: a field that changes often would cost a reconcile each time.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class _Status(Struct, frozen=True):
 
 
 class GangPod(Struct, frozen=True):
-    """A pod, as far as its gang is concerned."""
+    """A pod, decoded to the fields that its gang needs."""
 
     metadata: ObjectMeta
     spec: _Spec = _Spec()
@@ -50,7 +51,7 @@ class Member(NamedTuple):
     phase: str
     bound_at: float | None  # seconds since the epoch; None: it has no node
     gated: bool
-    leaving: bool  # somebody has asked for its deletion
+    terminating: bool
     owners: str  # namespace/name, sorted, joined by commas
     declaration: GangDeclaration  # what its annotations say about the gang
 
@@ -60,7 +61,7 @@ class Member(NamedTuple):
 
 
 def member_of(pod: GangPod, seen_at: float) -> Member:
-    """The member that a pod is. `seen_at` is now, for a pod that does not say when it got its node."""
+    """The member for a pod. `seen_at` stands in for the time of binding if the pod's condition does not have it."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     return Member(
         name=meta.name,
@@ -69,7 +70,7 @@ def member_of(pod: GangPod, seen_at: float) -> Member:
         phase=status.phase,
         bound_at=_bound_at(status.conditions, seen_at) if spec.node_name else None,
         gated=bool(spec.scheduling_gates),
-        leaving=meta.deletion_timestamp is not None,
+        terminating=meta.deletion_timestamp is not None,
         owners=",".join(sorted(f"{meta.namespace}/{owner.name}" for owner in meta.owner_references)),
         declaration=declaration_of(meta),
     )

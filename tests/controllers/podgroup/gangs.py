@@ -26,7 +26,7 @@ def member(letter: str, number: int = 0, **given: Any) -> Member:
         "phase": PHASES[kind],
         "bound_at": 1000.0 + number if kind in "brsf" else None,
         "gated": kind == "g",
-        "leaving": letter.isupper(),
+        "terminating": letter.isupper(),
         "owners": "",
         "declaration": DECLARES_NOTHING,
     }

@@ -15,7 +15,7 @@ import pytest
 from koordpy.api.podgroup import SIGS_GROUP, X_GROUP, PodGroup, PodGroupStatus
 from koordpy.app.controllers import run
 from koordpy.controllers.podgroup.api import PodGroupApi
-from koordpy.controllers.podgroup.gangs import Roster
+from koordpy.controllers.podgroup.gangs import GangIndex
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client as KubeClient
 from koordpy.kube.errors import Conflict, NotFound
@@ -99,6 +99,10 @@ async def phase_of(api: Client, group: str = SIGS_GROUP) -> str:
     return (await status_of(api, group)).get("phase", "")
 
 
+async def running_in(api: Client) -> int:
+    return (await status_of(api)).get("running", 0)
+
+
 @contextlib.asynccontextmanager
 async def controllers(real: Real, directory: Path) -> AsyncIterator[None]:
     settings = replace(ALONE, kubeconfig=str(real.kubeconfig(directory)))
@@ -167,7 +171,11 @@ async def test_koordinators_definition_is_replaced_by_ours_while_they_run(own: R
     await install(api, status_subresource=False)
     async with controllers(own, tmp_path):
         await add_group(api, 1)
-        await until(lambda: phase_of(api), "Pending")
+        await add_pods(api, "a", "b")
+        for name in ("a", "b"):
+            (await api.bind(name, "n")).ok()
+        await set_phase(api, "Running", "a")
+        await until(lambda: running_in(api), 1)
         ours = definition()["spec"]
         (await api.patch(CRDS, f"podgroups.{SIGS_GROUP}", {"spec": ours})).ok()
         status = f"/apis/{SIGS_GROUP}/v1alpha1/namespaces/{own.namespace}/podgroups/g/status"
@@ -176,8 +184,8 @@ async def test_koordinators_definition_is_replaced_by_ours_while_they_run(own: R
             return (await api.request("GET", status)).status == 200
 
         await until(has_subresource, True)
-        await add_pods(api, "a")
-        await until(lambda: phase_of(api), "PreScheduling")
+        await set_phase(api, "Running", "b")  # the phase of the PodGroup stays
+        await until(lambda: running_in(api), 2)
 
 
 async def test_a_server_that_went_away_is_caught_up_with(own: Real, tmp_path):
@@ -198,14 +206,14 @@ async def test_a_podgroup_that_changed_or_went_is_not_written(own: Real, tmp_pat
     api, group = own.client, KINDS[kind].get("group", SIGS_GROUP)
     await install(api, **{"group": SIGS_GROUP} | KINDS[kind])
     old = typed(await add_group(api, 1, group), PodGroup)
-    way = PodGroupApi(group, Roster((), lambda _: None, lambda: 0.0))
+    pod_groups = PodGroupApi(group, GangIndex((), lambda _: None, lambda: 0.0))
     credentials = await load_credentials(str(own.kubeconfig(tmp_path)))
     async with HttpTransport(credentials, connections=1) as transport:
         client = KubeClient(transport)
         (await api.delete(podgroups(group), "g")).ok()
         with pytest.raises(NotFound):
-            await way.write(client, old, PodGroupStatus(phase="Running"))
+            await pod_groups.write(client, old, PodGroupStatus(phase="Running"))
         await add_group(api, 1, group)
         with pytest.raises(Conflict):
-            await way.write(client, old, PodGroupStatus(phase="Running"))
+            await pod_groups.write(client, old, PodGroupStatus(phase="Running"))
     assert await phase_of(api, group) == ""

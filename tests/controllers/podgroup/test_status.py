@@ -4,7 +4,7 @@ import pytest
 
 from koordpy.api.times import instant_of_seconds
 from koordpy.controllers.podgroup.status import status_of
-from tests.controllers.gangs import NOTHING, group, member, members, saying, status
+from tests.controllers.podgroup.gangs import NOTHING, group, member, members, saying, status
 
 
 def phase_of(letters: str, minimum: int, previous=NOTHING) -> str:
@@ -121,7 +121,7 @@ def test_the_annotation_of_a_podgroup_counts_more_than_its_spec():
     assert status_of(members("ppp"), group(4, min_available="3"), NOTHING).phase == "PreScheduling"
 
 
-def test_among_members_the_oldest_that_says_something_is_heard():
+def test_of_the_members_that_have_the_annotation_the_oldest_counts():
     gang = [member("p", 0), member("p", 2, declaration=saying(9)), member("p", 1, declaration=saying(3))]
     assert status_of(gang, group(4), NOTHING).phase == "PreScheduling"
 

@@ -1,4 +1,4 @@
-"""In whatever order pods tell their story, and however often the controller starts anew, the end is the same."""
+"""Whatever the order of the pods' events, and however often the controller restarts, the last status is the same."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpy.api.podgroup import SIGS_GROUP, PodGroup, PodGroupStatus
-from koordpy.controllers.podgroup.gangs import Roster
+from koordpy.controllers.podgroup.gangs import GangIndex
 from koordpy.controllers.podgroup.members import GangPod
 from koordpy.controllers.podgroup.status import status_of
 from tests.builders import Json, typed
-from tests.controllers.gangs import PHASES, group, member
+from tests.controllers.podgroup.gangs import PHASES, group, member
 
 STEPS = ["Pending", "bound", "Running"]  # then it ends
 PHASE_NAMES = ["", "Pending", "PreScheduling", "Scheduling", "Scheduled", "Running", "Finished", "Failed", "Unknown"]
@@ -27,13 +27,13 @@ statuses = st.builds(
 
 
 @st.composite
-def stories(draw) -> list[list[str]]:
+def histories(draw) -> list[list[str]]:
     """What each pod of a gang goes through; some have not come to an end yet."""
-    told = []
+    history = []
     for _ in range(draw(st.integers(0, 6))):
         steps = [*STEPS, draw(st.sampled_from(["Succeeded", "Failed"]))]
-        told.append(steps[: draw(st.integers(1, len(steps)))])
-    return told
+        history.append(steps[: draw(st.integers(1, len(steps)))])
+    return history
 
 
 def pod(number: int, step: str) -> GangPod:
@@ -56,7 +56,7 @@ def pod(number: int, step: str) -> GangPod:
 
 
 class Controller:
-    """Hears of pods, looks at its gang when told to, and can be started anew. Only the status outlives it."""
+    """Sees events of pods, reconciles its gang when asked to, and can be restarted. Only the status outlives it."""
 
     def __init__(self, pod_group: PodGroup) -> None:
         self._pod_group, self.status = pod_group, PodGroupStatus()
@@ -64,44 +64,44 @@ class Controller:
         self._start()
 
     def _start(self) -> None:
-        self._roster = Roster(["koord-scheduler"], lambda _: None, lambda: 4e9)
-        self._roster.put(SIGS_GROUP, self._pod_group)
+        self._gangs = GangIndex(["koord-scheduler"], lambda _: None, lambda: 4e9)
+        self._gangs.upsert_pod_group(SIGS_GROUP, self._pod_group)
 
-    def hear(self, number: int, step: str) -> None:
+    def see(self, number: int, step: str) -> None:
         self._pods[number] = step
-        self._roster.upsert(pod(number, step))
+        self._gangs.upsert(pod(number, step))
 
     def restart(self, order: list[int]) -> None:
         self._start()
         for number in sorted(self._pods, key=order.index):
-            self._roster.upsert(pod(number, self._pods[number]))
+            self._gangs.upsert(pod(number, self._pods[number]))
 
-    def look(self) -> PodGroupStatus:
-        gang = self._roster.get("default/g")
+    def reconcile(self) -> PodGroupStatus:
+        gang = self._gangs.get("default/g")
         assert gang is not None
         self.status = status_of(gang.members.values(), gang.pod_group, self.status)
         return self.status
 
 
-@given(st.data(), stories(), st.integers(0, 4))
-def test_the_end_does_not_depend_on_the_order_of_events_nor_on_restarts(data, told, minimum):
+@given(st.data(), histories(), st.integers(0, 4))
+def test_the_end_does_not_depend_on_the_order_of_events_nor_on_restarts(data, history, minimum):
     at_once = Controller(group(minimum))
-    for number, steps in enumerate(told):
-        at_once.hear(number, steps[-1])
+    for number, steps in enumerate(history):
+        at_once.see(number, steps[-1])
     controller = Controller(group(minimum))
-    turns = data.draw(st.permutations([number for number, steps in enumerate(told) for _ in steps]))
-    left = [list(steps) for steps in told]
+    turns = data.draw(st.permutations([number for number, steps in enumerate(history) for _ in steps]))
+    left = [list(steps) for steps in history]
     for number in turns:
-        controller.hear(number, left[number].pop(0))
-        if data.draw(st.booleans(), label="look"):
-            controller.look()
+        controller.see(number, left[number].pop(0))
+        if data.draw(st.booleans(), label="reconcile"):
+            controller.reconcile()
         if data.draw(st.booleans(), label="restart"):
-            controller.restart(data.draw(st.permutations(range(len(told)))))
-    assert controller.look() == at_once.look()
+            controller.restart(data.draw(st.permutations(range(len(history)))))
+    assert controller.reconcile() == at_once.reconcile()
 
 
 @given(st.lists(st.sampled_from([*PHASES, *(letter.upper() for letter in PHASES)]), max_size=8), counts, statuses)
-def test_a_second_look_at_the_same_pods_changes_nothing(letters, minimum, previous):
+def test_a_second_reconcile_of_the_same_pods_changes_nothing(letters, minimum, previous):
     gang = [member(letter, number) for number, letter in enumerate(letters)]
     once = status_of(gang, group(minimum), previous)
     assert status_of(gang, group(minimum), once) == once

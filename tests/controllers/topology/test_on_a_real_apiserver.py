@@ -9,8 +9,8 @@ import pytest
 
 from koordpy.api.topology import GROUP
 from tests.builders import Json
-from tests.controllers.test_on_a_real_apiserver import CRDS, controllers, until
-from tests.controllers.topologies import BLOCK, BROKEN, GOOD, koordinators, node, ready, told, topology
+from tests.controllers.podgroup.test_on_a_real_apiserver import CRDS, controllers, until
+from tests.controllers.topologies import BLOCK, BROKEN, GOOD, koordinators, node, ready, topology, tree_lines
 from tests.controllers.world import definition
 from tests.controlplane.client import Client
 from tests.controlplane.fixtures import Real, corner
@@ -67,7 +67,7 @@ async def status_of(api: Client) -> Json:
 
 
 async def tree_of(api: Client) -> list[str]:
-    return told(await status_of(api))
+    return tree_lines(await status_of(api))
 
 
 TWO_BLOCKS = ["cluster 2 spine: s1", "cluster/s1 2 block: b1 b2", "s1/b1 1 node", "s1/b2 1 node"]
@@ -96,7 +96,7 @@ async def rests(api: Client) -> None:
 
 
 @pytest.mark.parametrize("problem", BROKEN)
-async def test_a_broken_spec_is_told_and_a_mended_one_is_used(own: Real, tmp_path, problem):
+async def test_a_broken_spec_is_reported_and_a_mended_one_is_used(own: Real, tmp_path, problem):
     layers, words = BROKEN[problem]
     api = own.client
     await install(api)
@@ -109,7 +109,7 @@ async def test_a_broken_spec_is_told_and_a_mended_one_is_used(own: Real, tmp_pat
         await until(lambda: is_ready(api), "False")
         found = await status_of(api)
         assert words in ready(found)["message"]
-        assert told(found) == good
+        assert tree_lines(found) == good
         await until(lambda: notes(api, ready(found)["message"]), 1)
         await change_spec(api, GOOD)
         await until(lambda: is_ready(api), "True")
