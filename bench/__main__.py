@@ -12,7 +12,8 @@ import click
 from bench.figures import BenchError, Figure
 from bench.live import report as live_report
 from bench.live import rounds, schedulers, workloads
-from bench.live.schedulers import SCHEDULERS, Scheduler
+from bench.live.scheduler import Scheduler
+from bench.live.schedulers import SCHEDULERS
 from bench.live.workload import Workload
 from bench.live.workloads import workload
 from bench.machine import description
@@ -60,7 +61,7 @@ def plan(traces: Path) -> None:
 @main.command()
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="How often each run is made.")
 @click.option("--workload", "names", multiple=True, type=click.Choice(workloads.NAMES), default=workloads.FULL)
-@click.option("--scheduler", "players", multiple=True, type=click.Choice(list(SCHEDULERS)), default=list(SCHEDULERS))
+@click.option("--scheduler", "players", multiple=True, type=click.Choice(list(SCHEDULERS)), default=schedulers.FULL)
 @_TRACES
 def live(runs: int, names: tuple[str, ...], players: tuple[str, ...], traces: Path) -> None:
     """Schedulers side by side on a real control plane; each workload is reported and recorded when it is done."""
@@ -74,7 +75,7 @@ def show(traces: Path) -> None:
     """Print the tables again, from the newest record of each figure."""
     recorded = {name: figure for name, (_, figure) in last_figures().items()}
     for name in workloads.NAMES:
-        result = rounds.recorded(workload(name, traces), list(SCHEDULERS), recorded)
+        result = rounds.recorded(workload(name, traces), list(SCHEDULERS.values()), recorded)
         if result.all_figures():
             print(f"{live_report.report(result, {})}\n")
 
