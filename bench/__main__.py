@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from bench.figures import BenchError, Figure
+from bench.live import compare, rounds, schedulers, workloads
 from bench.live import report as live_report
-from bench.live import rounds, schedulers, workloads
 from bench.live.scheduler import Scheduler
 from bench.live.schedulers import SCHEDULERS
 from bench.live.workload import Workload
@@ -67,6 +67,28 @@ def live(runs: int, names: tuple[str, ...], players: tuple[str, ...], traces: Pa
     """Schedulers side by side on a real control plane; each workload is reported and recorded when it is done."""
     about, last = _begin()
     _live([workload(name, traces) for name in names], players, runs, about, last)
+
+
+@main.command("compare")
+@click.option("--against", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@click.option("--runs", type=click.IntRange(1), default=5, show_default=True, help="How often each run is made.")
+@click.option("--workload", "names", multiple=True, type=click.Choice(workloads.NAMES), default=compare.WORKLOADS)
+def compare_checkouts(against: Path, runs: int, names: tuple[str, ...]) -> None:
+    """koordpy of this checkout beside that of another one, in turn; nothing is recorded."""
+    _begin()
+    players = [compare.checkout(rounds.OURS, compare.ROOT), compare.checkout(compare.AGAINST, against)]
+    wrong: list[str] = []
+    try:
+        for each in players:
+            each.built()
+        for name in names:
+            result = rounds.play(workload(name), players, runs, _say)
+            print(f"\n{compare.report(result)}\n", flush=True)
+            wrong += [problem.text for problem in result.problems]
+    except (BenchError, BuildError, StartError) as error:
+        sys.exit(f"error: {error}")
+    if wrong:
+        sys.exit("\n".join(["error: not every run was right:", *wrong]))
 
 
 @main.command()

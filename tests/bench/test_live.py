@@ -6,6 +6,7 @@ import pytest
 
 from bench.figures import BenchError
 from bench.live import network
+from bench.live.compare import ROOT, checkout
 from bench.live.measures import figure, measures
 from bench.live.report import report
 from bench.live.rounds import Result
@@ -31,6 +32,7 @@ TINY = (
 COMBINATIONS = [
     *((workload, SCHEDULERS["koordpy"]) for workload in TINY),
     *((BASIC, SCHEDULERS[name]) for name in ("kube-scheduler", "bare client")),
+    (BASIC, checkout("against", ROOT)),
 ]
 
 
