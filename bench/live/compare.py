@@ -34,7 +34,7 @@ def checkout(name: str, directory: Path) -> Scheduler:
         lambda site: _command(root, site),
         configuration=f"{root}, {_commit(root)}",
         definitions=lambda: koordpy_definitions(root / "crds"),
-        built=lambda: _check(root),
+        built=lambda: _prepare(root),
     )
 
 
@@ -43,11 +43,12 @@ def _command(root: Path, site: Site) -> list[str]:
     return ["/usr/bin/env", f"PYTHONPATH={root}", sys.executable, "-P", "-m", "koordpy", *koordpy_flags(site)]
 
 
-def _check(root: Path) -> None:
-    """That what runs is what was asked for, and not the koordpy that is installed."""
+def _prepare(root: Path) -> None:
+    """Check that what runs is what was asked for, and not what is installed; compile it, or the first run would."""
     where = _output([sys.executable, "-P", "-c", "import koordpy; print(koordpy.__file__)"], PYTHONPATH=str(root))
     if Path(where).parent != root / "koordpy":
         raise BenchError(f"{root} is no checkout of koordpy: `import koordpy` there finds {where or 'nothing'}")
+    _output([sys.executable, "-m", "compileall", "-q", str(root / "koordpy")])
 
 
 def _commit(root: Path) -> str:

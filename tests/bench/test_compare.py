@@ -73,6 +73,15 @@ def test_the_koordpy_of_the_other_directory_is_run_although_another_is_installed
     assert done.stdout == "another koordpy\n"
 
 
+def test_no_run_has_to_compile_what_it_runs(tmp_path: Path):
+    package = tmp_path / "koordpy"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "planner.py").touch()
+    checkout(AGAINST, tmp_path).built()
+    assert [path.name.partition(".")[0] for path in package.glob("__pycache__/planner.*.pyc")] == ["planner"]
+
+
 def test_a_directory_without_koordpy_is_refused(tmp_path: Path):
     with pytest.raises(BenchError, match=f"{tmp_path} is no checkout of koordpy"):
         checkout(AGAINST, tmp_path).built()
