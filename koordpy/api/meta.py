@@ -72,3 +72,4 @@ class Condition(Struct, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
+    last_transition_time: str | None = None

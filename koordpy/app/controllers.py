@@ -26,13 +26,13 @@ from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
 from koordpy.kube.http.transport import HttpTransport
 from koordpy.kube.leader import LeaderLease, LeaseName
-from koordpy.kube.watch.reflector import Reflector
+from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.server.health import Health
 from koordpy.server.http import application, serve
 from koordpy.server.settings import Serving
 
 LEASE = "koordpy-controllers"
-_WORKERS = 8  # status writes in flight; each has a connection
+WORKERS = 8  # status writes in flight; each has a connection
 
 log = structlog.get_logger()
 
@@ -43,26 +43,31 @@ async def run(settings: Settings, serving: Serving | None) -> None:
     `settings` are the scheduler's: which pods are ours, how leaders are elected, and where the API server is.
     """
     credentials = await load_credentials(settings.kubeconfig)
-    async with HttpTransport(credentials, connections=_WORKERS) as transport:
+    async with HttpTransport(credentials, connections=WORKERS) as transport:
         client = Client(transport)
         await check_reachable(client, "/api/v1/pods")
-        await Controllers(client, settings).run(serving)
+        reflectors = SharedReflectors(client)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(reflectors.run())
+            tasks.create_task(Controllers(client, settings, reflectors).run(serving))
 
 
 class Controllers:
-    """All controllers on a given connection. Watches run always, reconcilers only while this process leads."""
+    """All controllers. Reconcilers run only while this process leads; the reflectors are run by whoever made them."""
 
-    def __init__(self, client: Client, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, client: Client, settings: Settings, reflectors: SharedReflectors, clock: Callable[[], float] = time.time
+    ) -> None:
         schedulers = [profile.scheduler_name for profile in settings.profiles]
         self._lease, writing = lease_and_writing_client(client, settings)
         self._controllers: tuple[Controller[Any], ...] = (
-            podgroup_controller(client, writing, schedulers, clock, workers=_WORKERS),
-            topology_controller(client, writing, clock),
+            podgroup_controller(reflectors, writing, schedulers, clock, workers=WORKERS),
+            topology_controller(reflectors, writing, clock),
         )
-        self._reflectors = [reflector for each in self._controllers for reflector in each.reflectors]
-        self.health = Health(self._checks())
+        self._reflectors = reflectors
+        self.health = Health(self._checks)
 
-    async def run(self, serving: Serving | None) -> None:
+    async def run(self, serving: Serving | None = None) -> None:
         """Until cancelled."""
         metrics.BUILD.labels(__version__).set(1)
         log.info("starting_controllers", version=__version__)
@@ -70,8 +75,6 @@ class Controllers:
             async with asyncio.TaskGroup() as tasks:
                 if serving is not None:
                     tasks.create_task(serve(application(self.health, lambda: None), serving))
-                for reflector in self._reflectors:
-                    tasks.create_task(reflector.run())
                 tasks.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
         finally:
             self.health.shut_down()
@@ -84,15 +87,11 @@ class Controllers:
                 tasks.create_task(controller.run())
 
     def _checks(self) -> dict[str, Callable[[], str]]:
-        checks = {f"watch-{each.full_name}": _watch_check(each) for each in self._reflectors}
+        checks = self._reflectors.checks()
         checks |= {f"{each.name}-status": _status_check(each) for each in self._controllers}
         if (lease := self._lease) is not None:
             checks["leader-election"] = lambda: lease.trouble
         return checks
-
-
-def _watch_check(reflector: Reflector[Any]) -> Callable[[], str]:
-    return lambda: reflector.trouble or ("" if reflector.synced.is_set() else "not synced yet")
 
 
 def _status_check(controller: Controller[Any]) -> Callable[[], str]:

@@ -23,6 +23,7 @@ from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, Transient
 from koordpy.kube.http.transport import HttpTransport
 from koordpy.kube.leader import LeaderLease, LeaseName
+from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.scheduler.ingest.watches import Watches
 from koordpy.scheduler.queue.ticket import State
 from koordpy.server.health import Health
@@ -40,10 +41,15 @@ class CannotStart(Exception):
 async def run(settings: Settings) -> None:
     """Schedule until cancelled; raises CannotStart, BadCredentials or CannotServe with one line for the user."""
     credentials = await load_credentials(settings.kubeconfig)
-    async with HttpTransport(credentials, connections=settings.bind_width + _FOR_THE_REST) as transport:
+    async with HttpTransport(credentials, connections=connections(settings)) as transport:
         client = Client(transport)
         await check_reachable(client, "/api/v1/nodes")
-        await Process(client, settings).run()
+        await Process(client, settings, SharedReflectors(client)).run()
+
+
+def connections(settings: Settings) -> int:
+    """For the scheduler's binds, and for the rest beside them."""
+    return settings.bind_width + _FOR_THE_REST
 
 
 async def check_reachable(client: Client, path: str) -> None:
@@ -61,9 +67,9 @@ async def check_reachable(client: Client, path: str) -> None:
 
 
 class Process:
-    """One running scheduler on a given connection."""
+    """One running scheduler on a given connection; it runs the reflectors, whoever else has subscribed to them."""
 
-    def __init__(self, client: Client, settings: Settings) -> None:
+    def __init__(self, client: Client, settings: Settings, reflectors: SharedReflectors) -> None:
         identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
         election = settings.leader_election
         self._settings = settings
@@ -76,11 +82,8 @@ class Process:
         else:
             writing = client
         self.built = build_scheduler(settings, writing, instance=identity)
-        self._watches = Watches(client, self.built.sinks)
-        checks = self._watches.checks()
-        if self._lease is not None:
-            checks["leader-election"] = _electing(self._lease)
-        self.health = Health(checks)
+        self._reflectors, self._watches = reflectors, Watches(reflectors, self.built.sinks)
+        self.health = Health(self._checks)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -88,12 +91,16 @@ class Process:
         log.info("starting", version=__version__, profiles=[p.scheduler_name for p in self._settings.profiles])
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._watches.run())
+                group.create_task(self._reflectors.run())
                 group.create_task(self._serve())
                 group.create_task(_measure_lag())
                 group.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
         finally:
             self.health.shut_down()
+
+    def _checks(self) -> dict[str, Callable[[], str]]:
+        election = {"leader-election": _electing(self._lease)} if self._lease is not None else {}
+        return self._reflectors.checks() | election
 
     async def _serve(self) -> None:
         """Loading a web server takes a moment, so that is done while the API server puts the first lists together."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.state.cluster import Cluster
 from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.pods import PodRecord
@@ -28,8 +29,8 @@ class Stay:
 class WaitingRoom:
     """Who waits, since when, and until when. A stay is over when none of its members waits any more."""
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
-        self._cluster, self._clock = cluster, clock
+    def __init__(self, cluster: Cluster, in_flight: InFlight, clock: Callable[[], float]) -> None:
+        self._cluster, self._in_flight, self._clock = cluster, in_flight, clock
         self._stays: dict[str, Stay] = {}
 
     def __len__(self) -> int:
@@ -89,5 +90,6 @@ class WaitingRoom:
             self.leave(key)
 
     def _still_waiting(self, stay: Stay) -> list[PodRecord]:
-        found = (self._cluster.pods.get(uid) for uid in sorted(stay.uids))
-        return [record for record in found if record is not None and self._cluster.gangs.is_waiting(record)]
+        """Those that still hold their places; also one that has left its gang since, until somebody unreserves it."""
+        found = (self._cluster.pods.get(uid) for uid in sorted(stay.uids) if uid not in self._in_flight)
+        return [record for record in found if record is not None and record.node and not record.bound]

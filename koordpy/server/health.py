@@ -14,8 +14,8 @@ Check = Callable[[], str]  # what is wrong; empty when nothing is
 class Health:
     """Ready when every check passes and the process is not shutting down."""
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
-        self._checks = dict(checks)
+    def __init__(self, checks: Callable[[], Mapping[str, Check]]) -> None:
+        self._checks = checks  # asked for each report: what is watched is known when everybody has subscribed
         self._is_shutting_down = False
 
     def shut_down(self) -> None:
@@ -24,7 +24,7 @@ class Health:
 
     def report(self, *, verbose: bool) -> tuple[bool, str]:
         """Ready or not, and the text of the answer in the format of Kubernetes' own health endpoints."""
-        problems = {name: check() for name, check in self._checks.items()}
+        problems = {name: check() for name, check in self._checks().items()}
         problems["shutdown"] = "shutting down" if self._is_shutting_down else ""
         ok = not any(problems.values())
         if ok and not verbose:

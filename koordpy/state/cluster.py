@@ -161,6 +161,8 @@ class Cluster:
             self._count_evictable(known, -1)
             self._count_evictable(record, 1)
             return NO_EVENT
+        if record.node and (known is None or known.node != record.node):
+            self.changes.add_entered(record.node)
         event = (self._leave(known) if known is not None else NO_EVENT).merged_with(self._enter(record))
         if known is not None and known.node == record.node and _ask_the_same(known, record):
             # It is terminating by now, or has other labels: an event, but of no room.
@@ -268,6 +270,7 @@ class Cluster:
         if any(volumes):
             record.volumes = volumes
             self.storage.reserve(volumes, node)
+        self.changes.add_entered(node)
         self.changes.add_event(self._enter(record).merged_with(self._follow_nomination(record)))
 
     def forget(self, uid: str) -> None:
@@ -408,7 +411,6 @@ class Cluster:
             return NO_EVENT
         self._on_node[record.node].add(record.uid)
         self._count(record, 1)
-        self.changes.add_entered(record.node)
         return ClusterEvent(EventKind.POD_CAME, record.node)
 
     def _leave(self, record: PodRecord) -> ClusterEvent:

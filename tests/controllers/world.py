@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from koordpy.app.crds import definitions
 from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
 from koordpy.kube.http.transport import Response
+from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.sim.embedded.request import Request
 from koordpy.sim.embedded.server import EmbeddedCluster
 from koordpy.sim.embedded.transport import DirectTransport
@@ -67,8 +68,9 @@ class World:
     async def controllers(self, settings: Settings = ALONE) -> AsyncIterator[Controllers]:
         """Running meanwhile; what they die of fails the test."""
         client = Client(_Counting(DirectTransport(self.cluster.handle), self.requests))
-        controllers = Controllers(client, settings, clock=lambda: 1.8e9 + now())
-        task = asyncio.ensure_future(controllers.run(None))
+        reflectors = SharedReflectors(client)
+        controllers = Controllers(client, settings, reflectors, clock=lambda: 1.8e9 + now())
+        task = asyncio.ensure_future(_together(reflectors.run(), controllers.run()))
         try:
             yield controllers
             if task.done():
@@ -136,3 +138,9 @@ class _Counting:
 
 def now() -> float:
     return asyncio.get_running_loop().time()
+
+
+async def _together(*runs: Coroutine[Any, Any, None]) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for each in runs:
+            tasks.create_task(each)

@@ -29,13 +29,13 @@ async def answer(client: TestClient, path: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez"])
 async def test_a_process_is_alive_although_it_is_not_ready(path):
-    async with client_of(Health({"watch-pods": lambda: "not synced yet"})) as client:
+    async with client_of(Health(lambda: {"watch-pods": lambda: "not synced yet"})) as client:
         assert await answer(client, path) == (200, "ok")
 
 
 async def test_readyz_answers_with_503_until_every_check_passes():
     problem = "not synced yet"
-    async with client_of(Health({"watch-pods": lambda: problem})) as client:
+    async with client_of(Health(lambda: {"watch-pods": lambda: problem})) as client:
         status, text = await answer(client, "/readyz")
         assert (status, text.splitlines()[0]) == (503, "[-]watch-pods failed: not synced yet")
         problem = ""
@@ -45,7 +45,7 @@ async def test_readyz_answers_with_503_until_every_check_passes():
 
 async def test_gauges_are_refreshed_when_metrics_are_read_and_only_then():
     refreshed: list[str] = []
-    async with client_of(Health({}), refreshed) as client:
+    async with client_of(Health(dict), refreshed) as client:
         await answer(client, "/readyz")
         assert refreshed == []
         status, text = await answer(client, "/metrics")
@@ -58,7 +58,7 @@ async def test_an_address_that_is_taken_is_one_line():
     taken = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", port)
     async with taken:
         with pytest.raises(CannotServe, match=rf"^cannot serve on 127\.0\.0\.1:{port}: .*in use"):
-            await serve(application(Health({}), lambda: None), Serving("127.0.0.1", port))
+            await serve(application(Health(dict), lambda: None), Serving("127.0.0.1", port))
 
 
 async def test_a_certificate_that_cannot_be_read_is_one_line(tmp_path):
@@ -66,4 +66,4 @@ async def test_a_certificate_that_cannot_be_read_is_one_line(tmp_path):
     broken.write_text("no certificate")
     serving = Serving("127.0.0.1", unused_port(), tls_cert_file=str(broken))
     with pytest.raises(CannotServe, match=f"^--tls-cert-file {broken}: "):
-        await serve(application(Health({}), lambda: None), serving)
+        await serve(application(Health(dict), lambda: None), serving)

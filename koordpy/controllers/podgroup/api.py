@@ -1,4 +1,4 @@
-"""The PodGroups of one API group: where they are watched, and how their status is written.
+"""The PodGroups of one API group: who is told about them, and how their status is written.
 
 The definitions in use differ: Koordinator's has no `status` subresource, the coscheduling plugin's no
 `status.scheduled`. `StatusWriter` finds that out, once for each API group.
@@ -14,7 +14,6 @@ from koordpy.api.podgroup import VERSION, PodGroup, PodGroupStatus
 from koordpy.controllers.podgroup.gangs import GangIndex
 from koordpy.controllers.runtime.statuswriter import StatusWriter
 from koordpy.kube.client import Client
-from koordpy.kube.watch.reflector import Resource
 
 _decode = Decoder("PodGroup", PodGroup)
 
@@ -26,10 +25,6 @@ class PodGroupApi:
         self._group, self._gangs = group, gangs
         self._path = f"/apis/{group}/{VERSION}"
         self._writer = StatusWriter(_decode, self._path_of, probe="phase")
-
-    @property
-    def resource(self) -> Resource[PodGroup]:
-        return Resource(f"{self._path}/podgroups", _decode, optional=True)
 
     def upsert(self, obj: PodGroup) -> None:
         """A PodGroup was added or updated."""

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from koordpy.api.decode import Decoder
 from koordpy.api.podgroup import GROUPS
 from koordpy.controllers.podgroup.api import PodGroupApi
 from koordpy.controllers.podgroup.gangs import GangIndex, PodGroupKey
-from koordpy.controllers.podgroup.members import GangPod
 from koordpy.controllers.podgroup.reconciler import PodGroupReconciler
 from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
 from koordpy.kube.client import Client
-from koordpy.kube.watch.reflector import Reflector, Resource
-
-# All pods, not only those with a label: annotations can name a gang, and cannot be selected by. Finished ones as well.
-_PODS = Resource("/api/v1/pods", Decoder("Pod", GangPod))
+from koordpy.kube.watch.shared import SharedReflectors
+from koordpy.scheduler.ingest.resources import POD_GROUPS, PODS
 
 
 def podgroup_controller(
-    client: Client, writing: Client, schedulers: Collection[str], clock: Callable[[], float], *, workers: int
+    reflectors: SharedReflectors,
+    writing: Client,
+    schedulers: Collection[str],
+    clock: Callable[[], float],
+    *,
+    workers: int,
 ) -> Controller[PodGroupKey]:
-    """`client` lists and watches; `writing` writes, and only while this process leads.
+    """`reflectors` list and watch, for all of the process; `writing` writes, and only while this process leads.
 
     `schedulers` are the names by which pods ask for koordpy. `clock` is the wall clock, in seconds since the epoch.
     """
     queue: WorkQueue[PodGroupKey] = WorkQueue()
     gangs = GangIndex(schedulers, queue.add, clock)
     apis = {group: PodGroupApi(group, gangs) for group in GROUPS}
-    pods = Reflector(client, _PODS, gangs)
-    pod_groups = [Reflector(client, api.resource, api) for api in apis.values()]
+    # All pods, not only those with a label: annotations can name a gang, and cannot be selected by.
+    pods = reflectors.subscribe(PODS, gangs)
+    for group, api in apis.items():
+        reflectors.subscribe(POD_GROUPS[group], api)
     return Controller(
         "podgroup",
         PodGroupReconciler(writing, gangs, apis),
         queue,
-        reflectors=(pods, *pod_groups),
         synced=pods.synced,
         all_keys=gangs.keys,
         workers=workers,

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from koordpy.api.gangs import membership_of
+from koordpy.api.pod import Pod
 from koordpy.api.podgroup import GROUPS, PodGroup
-from koordpy.controllers.podgroup.members import GangPod, Member, member_of
+from koordpy.controllers.podgroup.members import Member, member_of
 from koordpy.controllers.runtime.versions import is_newer
 
 
@@ -76,7 +77,7 @@ class GangIndex:
 
     # --- pods ---
 
-    def upsert(self, obj: GangPod) -> None:
+    def upsert(self, obj: Pod) -> None:
         """A pod was added or updated."""
         uid, membership = obj.metadata.uid, membership_of(obj.metadata)
         before = self._gang_of.get(uid)
@@ -99,7 +100,7 @@ class GangIndex:
             gang.foreign_schedulers.pop(uid, None)
             self._changed(gang)
 
-    def _upsert_member(self, gang: Gang, pod: GangPod) -> None:
+    def _upsert_member(self, gang: Gang, pod: Pod) -> None:
         uid = pod.metadata.uid
         before = gang.members.get(uid)
         known_since = before.bound_at if before is not None else None

@@ -12,34 +12,9 @@ from typing import NamedTuple
 from koordpy.api.errors import MalformedValue
 from koordpy.api.gangs import GangDeclaration, declaration_of
 from koordpy.api.keys import POD_SCHEDULED
-from koordpy.api.meta import ObjectMeta, Struct
-from koordpy.api.pod import SchedulingGate
+from koordpy.api.meta import Condition
+from koordpy.api.pod import Pod
 from koordpy.api.times import seconds_of_instant
-
-
-class _Condition(Struct, frozen=True):
-    type: str = ""
-    status: str = ""
-    last_transition_time: str | None = None
-
-
-class _Spec(Struct, frozen=True):
-    node_name: str = ""
-    scheduler_name: str = "default-scheduler"
-    scheduling_gates: tuple[SchedulingGate, ...] = ()
-
-
-class _Status(Struct, frozen=True):
-    phase: str = ""
-    conditions: tuple[_Condition, ...] = ()
-
-
-class GangPod(Struct, frozen=True):
-    """A pod, decoded to the fields that its gang needs."""
-
-    metadata: ObjectMeta
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
 
 
 class Member(NamedTuple):
@@ -60,7 +35,7 @@ class Member(NamedTuple):
         return self.phase in ("Succeeded", "Failed")
 
 
-def member_of(pod: GangPod, seen_at: float) -> Member:
+def member_of(pod: Pod, seen_at: float) -> Member:
     """The member for a pod. `seen_at` stands in for the time of binding if the pod's condition does not have it."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     return Member(
@@ -76,7 +51,7 @@ def member_of(pod: GangPod, seen_at: float) -> Member:
     )
 
 
-def _bound_at(conditions: tuple[_Condition, ...], seen_at: float) -> float:
+def _bound_at(conditions: tuple[Condition, ...], seen_at: float) -> float:
     for condition in conditions:
         if condition.type == POD_SCHEDULED and condition.status == "True" and condition.last_transition_time:
             try:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Hashable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import structlog
 
 from koordpy.controllers.runtime.workqueue import WorkQueue
 from koordpy.controllers.runtime.writehealth import WriteHealth
 from koordpy.kube.errors import ApiError, Invalid
-from koordpy.kube.watch.reflector import Reflector
 
 K = TypeVar("K", bound=Hashable)
 K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
@@ -53,12 +52,11 @@ class Controller(Generic[K]):
         reconciler: Reconciler[K],
         queue: WorkQueue[K],
         *,
-        reflectors: tuple[Reflector[Any], ...],
         synced: asyncio.Event,
         all_keys: Callable[[], Collection[K]],
         workers: int,
     ) -> None:
-        self.name, self.reflectors = name, reflectors
+        self.name = name
         self._reconciler, self._queue, self._health = reconciler, queue, WriteHealth(name)
         self._synced, self._all_keys, self._workers = synced, all_keys, workers
 

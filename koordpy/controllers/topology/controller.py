@@ -5,33 +5,31 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from koordpy.api.decode import Decoder
 from koordpy.api.topology import NAME
 from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
-from koordpy.controllers.topology.reconciler import TOPOLOGIES, TopologyReconciler
-from koordpy.controllers.topology.tree import LabelledNode, TopologySink, TopologyTree
+from koordpy.controllers.topology.reconciler import TopologyReconciler
+from koordpy.controllers.topology.tree import TopologySink, TopologyTree
 from koordpy.kube.client import Client
 from koordpy.kube.events import EventRecorder
-from koordpy.kube.watch.reflector import Reflector, Resource
+from koordpy.kube.watch.shared import SharedReflectors
+from koordpy.scheduler.ingest.resources import NODES, TOPOLOGIES
 
-_NODES = Resource("/api/v1/nodes", Decoder("Node", LabelledNode))
 
-
-def topology_controller(client: Client, writing: Client, clock: Callable[[], float]) -> Controller[str]:
-    """`client` lists and watches; `writing` writes, and only while this process leads.
+def topology_controller(reflectors: SharedReflectors, writing: Client, clock: Callable[[], float]) -> Controller[str]:
+    """`reflectors` list and watch, for all of the process; `writing` writes, and only while this process leads.
 
     `clock` is the wall clock, in seconds since the epoch.
     """
     queue: WorkQueue[str] = WorkQueue()
     tree = TopologyTree(queue.add)
-    nodes = Reflector(client, _NODES, tree)
+    nodes = reflectors.subscribe(NODES, tree)
+    reflectors.subscribe(TOPOLOGIES, TopologySink(tree))
     events = EventRecorder(writing, socket.gethostname())
     return Controller(
         "topology",
         TopologyReconciler(writing, tree, events, clock),
         queue,
-        reflectors=(nodes, Reflector(client, TOPOLOGIES, TopologySink(tree))),
         synced=nodes.synced,
         all_keys=lambda: [NAME],
         workers=1,  # there is one topology

@@ -14,7 +14,7 @@ from koordpy import metrics
 from koordpy.api.decode import Decoder
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.times import instant_of_seconds
-from koordpy.api.topology import GROUP, KIND, NAME, VERSION
+from koordpy.api.topology import GROUP, KIND, VERSION
 from koordpy.api.topologystatus import TopologyObject, TopologyStatus
 from koordpy.controllers.runtime.statuswriter import StatusWriter
 from koordpy.controllers.topology.problems import ProblemReporter
@@ -22,7 +22,6 @@ from koordpy.controllers.topology.status import problem_in, ready_condition, sta
 from koordpy.controllers.topology.tree import TopologyTree
 from koordpy.kube.client import Client
 from koordpy.kube.events import EventRecorder
-from koordpy.kube.watch.reflector import Resource
 
 _PATH = f"/apis/{GROUP}/{VERSION}/clusternetworktopologies"
 _PAUSE_S = 0.2  # between two reconciles; nodes that join together come within some tenths of a second
@@ -33,8 +32,6 @@ _LONGEST_PAUSE_S = 0.6
 
 _decode = Decoder(KIND, TopologyObject)
 log = structlog.get_logger()
-
-TOPOLOGIES = Resource(_PATH, _decode, field_selector=f"metadata.name={NAME}", optional=True)
 
 
 class TopologyReconciler:

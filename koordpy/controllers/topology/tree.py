@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.meta import ObjectMeta, Struct
+from koordpy.api.node import Node
 from koordpy.api.topology import NAME, chain
 from koordpy.api.topologystatus import TopologyObject
 from koordpy.controllers.runtime.versions import is_newer
@@ -18,12 +18,6 @@ from koordpy.controllers.topology.domains import Domain, domain_tree
 from koordpy.state.nodes.columns import NodeColumns
 from koordpy.state.nodes.resources import ResourceTable
 from koordpy.state.topology import Topology
-
-
-class LabelledNode(Struct, frozen=True):
-    """A node, as far as the network is concerned."""
-
-    metadata: ObjectMeta
 
 
 class TopologyTree:
@@ -65,7 +59,7 @@ class TopologyTree:
 
     # --- nodes ---
 
-    def upsert(self, obj: LabelledNode) -> None:
+    def upsert(self, obj: Node) -> None:
         """A node was added or updated."""
         name, labels = obj.metadata.name, obj.metadata.labels
         known = self._nodes.row_of(name) is not None

@@ -11,7 +11,7 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import GROUPS, PodGroup
 from koordpy.api.policy import PodDisruptionBudget
-from koordpy.api.topology import ClusterNetworkTopology
+from koordpy.api.topologystatus import TopologyObject
 from koordpy.api.workload import Namespace, Service
 from koordpy.kube.watch.sinks import Sink
 from koordpy.scheduler.execute.inflight import InFlight
@@ -39,7 +39,7 @@ class Sinks:
     settle_pods: Callable[[], None]  # to be called when all pods that came together were told
     nodes: Sink[Node]
     pod_groups: Mapping[str, Sink[PodGroup]]  # by API group
-    topologies: Sink[ClusterNetworkTopology]
+    topologies: Sink[TopologyObject]
     budgets: Sink[PodDisruptionBudget]
     namespaces: Sink[Namespace]
     services: Sink[Service]

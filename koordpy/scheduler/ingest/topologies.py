@@ -6,7 +6,8 @@ import structlog
 
 from koordpy import metrics
 from koordpy.api.errors import MalformedValue
-from koordpy.api.topology import NAME, ClusterNetworkTopology, Layer, chain
+from koordpy.api.topology import NAME, Layer, chain
+from koordpy.api.topologystatus import TopologyObject
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
 
@@ -19,7 +20,7 @@ class TopologySink:
     def __init__(self, cluster: Cluster, wakeups: Wakeups) -> None:
         self._cluster, self._wakeups = cluster, wakeups
 
-    def upsert(self, topology: ClusterNetworkTopology) -> None:
+    def upsert(self, topology: TopologyObject) -> None:
         if topology.metadata.name != NAME:
             return
         try:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from koordpy.api.pod import Pod
 from koordpy.api.podgroup import SIGS_GROUP, X_GROUP, PodGroup
 from koordpy.controllers.podgroup.gangs import Gang, GangIndex, PodGroupKey
-from koordpy.controllers.podgroup.members import GangPod
 from tests.builders import Json, pod_json, typed, with_identity
 from tests.controllers.world import MEMBER
 
@@ -32,7 +32,7 @@ class Index:
         self.gangs.upsert_pod_group(SIGS_GROUP, pod_group(version, phase, uid))
 
     def pod(self, obj: Json) -> None:
-        self.gangs.upsert(typed(obj, GangPod))
+        self.gangs.upsert(typed(obj, Pod))
 
     @property
     def gang(self) -> Gang:

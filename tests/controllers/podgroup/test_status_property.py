@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpy.api.pod import Pod
 from koordpy.api.podgroup import SIGS_GROUP, PodGroup, PodGroupStatus
 from koordpy.controllers.podgroup.gangs import GangIndex
-from koordpy.controllers.podgroup.members import GangPod
 from koordpy.controllers.podgroup.status import status_of
 from tests.builders import Json, typed
 from tests.controllers.podgroup.gangs import PHASES, group, member
@@ -36,7 +36,7 @@ def histories(draw) -> list[list[str]]:
     return history
 
 
-def pod(number: int, step: str) -> GangPod:
+def pod(number: int, step: str) -> Pod:
     """A pod after a step. The way it names its gang differs from pod to pod, and means the same."""
     meta: Json = {
         "name": f"p{number}",
@@ -52,7 +52,7 @@ def pod(number: int, step: str) -> GangPod:
         transition = f"2026-01-01T00:01:{59 - number:02}Z"  # the younger, the sooner
         bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": transition}
         obj["status"] = {"phase": "Pending" if step == "bound" else step, "conditions": [bound]}
-    return typed(obj, GangPod)
+    return typed(obj, Pod)
 
 
 class Controller:

@@ -55,7 +55,7 @@ def controller_of(
     synced = asyncio.Event()
     synced.set()
     controller = Controller(
-        "podgroup", reconciler, queue, reflectors=(), synced=synced, all_keys=all_keys, workers=workers
+        "podgroup", reconciler, queue, synced=synced, all_keys=all_keys, workers=workers
     )
     return controller, queue
 

@@ -11,6 +11,7 @@ from typing import Any
 from koordpy.app.build import build_scheduler
 from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
+from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.scheduler.ingest.watches import Watches
 from tests.builders import Json, node_json
@@ -30,12 +31,13 @@ class Instance:
         built = build_scheduler(settings, client, instance="test", clock=now, wall=now)
         self.cluster, self.queue, self.scheduler = built.cluster, built.queue, built.scheduler
         self.binder, self.lanes = built.volumes, built.parts.lanes
-        self.watches = Watches(client, built.sinks)
+        self._reflectors = SharedReflectors(client)
+        self.watches = Watches(self._reflectors, built.sinks)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """The picture is kept true, and nothing is scheduled."""
-        async with running(self.watches.run()):
+        async with running(self._reflectors.run()):
             await self.watches.synced()
             yield
 
