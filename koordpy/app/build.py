@@ -87,7 +87,9 @@ def build_scheduler(
     binder = Binder(client, cluster, jobs, reporter=reporter, volumes=volumes, lanes=lanes, in_flight=in_flight)
     evictor = Evictor(client, cluster, queue, reporter, lane=lanes.evictions, wall=wall)
     planning = Planning(cluster, profiles, topology=settings.gangs.topology)
-    permit = Permit(planning, queue, jobs, WaitingRoom(cluster, in_flight, clock), reporter=reporter, settings=settings.gangs)
+    permit = Permit(
+        planning, queue, jobs, WaitingRoom(cluster, in_flight, clock), reporter=reporter, settings=settings.gangs
+    )
     cycles = EvictionCycles(clock, wall)
     postfilter = PostFilter(planning, permit, evictor, cycles)
     parts = Parts(

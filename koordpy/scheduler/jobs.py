@@ -135,7 +135,8 @@ class Jobs:
         """Of a half-bound gang: the tickets of the members that it lacks, or of its group while they are tied to it."""
         oldest = sorted(gang.pending.values(), key=lambda member: (member.created, member.name))
         if not oldest or not self._cluster.gangs.is_free(oldest[0]):
-            return [key_of(self._cluster.gangs.group_of(gang.id))]
+            group = self._cluster.gangs.group_of(gang.id)
+            return [key_of(group)] if is_ready(group, self._cluster) else []
         return [member.uid for member in oldest[: gang.minimum - len(gang.bound) - len(gang.succeeded)]]
 
     def give_back(self, record: PodRecord, ticket: Ticket) -> None:

@@ -88,6 +88,7 @@ class Scheduler:
         self._reporter, self._cycles, self._in_flight = parts.reporter, parts.cycles, parts.in_flight
         self._profiles: Mapping[str, Profile] = parts.planning.profiles
         self._ready = ready  # set when there may be something to do
+        self._acting = False  # this attempt is changing the state, and not merely planning
         self._reserved: list[str] = []  # UIDs that this attempt has assumed, and nobody has taken over yet
         self._holds: dict[str, Hold] = {}  # by job: it may not evict before then, and is activated then
 
@@ -208,23 +209,34 @@ class Scheduler:
     def _guard(self, ticket: Ticket) -> Iterator[None]:
         """A mistake of ours in planning one job must not cost all others their scheduler."""
         self._reserved.clear()
+        self._acting = False
         try:
             yield
         except Exception:
             log.exception("planning_failed", job=ticket.name, hint="please report this; tried again after a back-off")
-            for uid in self._reserved:
-                self._cluster.forget(uid)
-            self._recovery.run()
-            self._queue.retry(ticket)
+            if self._acting or not self._cluster.occupancy.is_consistent:
+                for uid in self._reserved:
+                    self._cluster.forget(uid)
+                self._recovery.run()
+            self._back_off(ticket)
             problem = "planning failed because of a mistake in the scheduler or one of its plugins; its log says more"
             for record in self._pods_of(ticket):
                 metrics.ATTEMPTS.labels("error", record.scheduler).inc()
                 self._reporter.refused(record, Refusal(problem, EventKind.NONE, record.uid, reason=SCHEDULER_ERROR))
 
+    def _back_off(self, ticket: Ticket) -> None:
+        """It is tried again after a back-off; should there be another ticket of the job by now, that one is."""
+        if self._queue.get(ticket.key) is None:
+            self._queue.retry(ticket)
+        else:
+            self._queue.back_off(ticket.key)
+
     def schedule_one(self, ticket: Ticket) -> None:
         """One job, from the head of the queue to its binds in flight, or unschedulable with a reason."""
         started = time.perf_counter()
+        self._acting = True
         self._permit.release_stale(ticket)
+        self._acting = False
         job = self._jobs.job_of(ticket)
         if job is None:
             self._queue.done(ticket)
@@ -239,6 +251,7 @@ class Scheduler:
         with metrics.ALGORITHM_SECONDS.time():
             answer = self._planning.plan(job)
         decision = self._postfilter.run(job, answer)
+        self._acting = True
         self._carry_out(job, decision)
         answer = decision.answer
         if isinstance(answer, Refusal):
@@ -260,6 +273,7 @@ class Scheduler:
         if job is None or job.members[0].gang:
             self.schedule_one(ticket)
             return
+        self._acting = True
         metrics.ALGORITHM_SECONDS.observe(seconds)
         plan = Plan((Placement(ticket.key, node),))
         self._start(ticket, plan)
@@ -275,6 +289,7 @@ class Scheduler:
 
     def _not_attempted(self, job: Job, ticket: Ticket, refusal: Refusal) -> None:
         """It holds nothing, keeps its place in the queue, and no room is kept for it."""
+        self._acting = True
         self._permit.unreserve(job.key)
         now = self._jobs.job_of(ticket) or job
         self._clear_nominations(now)

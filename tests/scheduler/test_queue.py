@@ -1,5 +1,6 @@
 """The queue: who is next, who sleeps, who is woken by what."""
 
+from koordpy import metrics
 from koordpy.plan.framework.answers import Refusal
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Equivalence, State
@@ -17,14 +18,15 @@ def refusal(wake_on):
 class Bench:
     """A queue with hand-turned clocks and shapes to choose from."""
 
-    def __init__(self):
+    def __init__(self, order=None):
         self.now = 1000.0
-        self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now)
+        self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now, order=order)
         cluster = Cluster()
         self.small, self.large = (cluster.upsert_pod(pod(cpu=cpu)).shape for cpu in (1, 2))
 
-    def add(self, key, *, priority=0, created=0.0, shape=None):
-        self.queue.add(key, Equivalence(((shape or self.small, 1),), ""), name=key, priority=priority, created=created)
+    def add(self, key, *, priority=0, created=0.0, shape=None, queue=""):
+        equivalence = Equivalence(((shape or self.small, 1),), "", queue=queue)
+        self.queue.add(key, equivalence, name=key, priority=priority, created=created)
 
     def add_unschedulable(self, key, wake_on=FREED):
         ticket = self.queue.pop()
@@ -295,3 +297,69 @@ def test_a_popped_ticket_is_overtaken_by_whoever_would_have_been_popped_before_i
     assert bench.queue.is_overtaken(second)
     bench.queue.remove("urgent")
     assert not bench.queue.is_overtaken(second)
+
+
+def test_room_is_asked_for_by_the_priority_of_a_job_that_really_waits():
+    """The first entry of a heap may be void: its job has left, and had another priority."""
+    bench = Bench()
+    for key, priority in (("low", 0), ("high", 100)):
+        bench.add(key, priority=priority)
+    bench.add_unschedulable("high")
+    bench.add_unschedulable("low")
+    bench.queue.remove("high")
+    bench.add("high", priority=-1)  # lowered, and active: its old entry stays in the heap of the class
+    asked = []
+    bench.queue.wake(FREED, lambda _, preemptor: asked.append(preemptor.priority) or False)
+    assert asked == [0]
+
+
+def test_a_job_of_another_class_goes_on_waiting_for_the_same_events():
+    bench = Bench()
+    bench.add("a")
+    bench.add_unschedulable("a", wake_on=EventKind.NODE_ADDED)
+    bench.queue.reclassify("a", Equivalence(((bench.large, 1),), ""))
+    assert bench.order() == []  # nothing that could help it has happened
+    bench.room_for(bench.large, change=EventKind.NODE_ADDED)
+    assert bench.order() == ["a"]
+
+
+def test_the_last_refusal_stays_with_the_ticket():
+    bench = Bench()
+    bench.add("a")
+    bench.add_unschedulable("a")
+    assert bench.queue.get("a").refusal == refusal(FREED)
+
+
+class Alternating:
+    """An order above priority: whoever was not served last."""
+
+    def __init__(self):
+        self.last = ""
+
+    def next_queue(self, heads):
+        self.last = next((queue for queue in sorted(heads) if queue != self.last), self.last)
+        return self.last
+
+    def turn_length(self, queue):
+        return 1
+
+
+def test_whose_turn_it_is_among_queues_is_up_to_the_order_and_inside_a_queue_up_to_priority():
+    bench = Bench(order=Alternating())
+    for queue, priority in (("a", 1), ("a", 2), ("b", 0), ("b", 9)):
+        bench.add(f"{queue}{priority}", priority=priority, queue=queue)
+    assert bench.order() == ["a2", "b9", "a1", "b0"]
+
+
+def test_equivalent_jobs_are_planned_together_only_for_as_long_as_it_is_their_turn():
+    bench = Bench(order=Alternating())
+    for number in range(3):
+        bench.add(f"a{number}", queue="a")
+    assert bench.queue.pop_equivalent(bench.queue.pop(), 10) == []
+
+
+def test_how_often_pods_enter_a_queue_is_counted_in_pods():
+    bench = Bench()
+    before = metrics.incoming_pods("active", "GangChange")._value.get()
+    bench.queue.update("gang", priority=0, created=0.0, pods=7, ready=True)
+    assert metrics.incoming_pods("active", "GangChange")._value.get() == before + 7

@@ -54,9 +54,7 @@ def controller_of(
     queue: WorkQueue[str] = WorkQueue()
     synced = asyncio.Event()
     synced.set()
-    controller = Controller(
-        "podgroup", reconciler, queue, synced=synced, all_keys=all_keys, workers=workers
-    )
+    controller = Controller("podgroup", reconciler, queue, synced=synced, all_keys=all_keys, workers=workers)
     return controller, queue
 
 
