@@ -47,7 +47,7 @@ UNSCHEDULABLE_PODS = Gauge("scheduler_unschedulable_pods", "Parked pods, by the 
 INCOMING_PODS = Counter(
     "scheduler_queue_incoming_pods", "How often pods entered a queue, by queue and cause.", ["queue", "event"]
 )
-CACHE_SIZE = Gauge("scheduler_cache_size", "What the picture holds.", ["type"])
+CACHE_SIZE = Gauge("scheduler_cache_size", "What the cluster state holds.", ["type"])
 
 GANG_WAITING = Gauge("koordpy_gang_waiting", "Groups of gangs that wait at Permit, holding room.")
 GANG_ATTEMPTS = Counter("koordpy_gang_attempts", "Attempts to schedule a group of gangs, by result.", ["result"])

@@ -14,7 +14,7 @@ from koordpy.state.ports import PortTable
 from koordpy.state.shapes import Request, Shape, ShapeTable
 from koordpy.state.storage import Storage
 
-Crowd = tuple[Shape, Mapping[int, int]]  # pods of a shape: node row -> how many
+ShapeRows = tuple[Shape, Mapping[int, int]]  # pods of a shape: node row -> how many
 
 
 class Occupancy:
@@ -63,11 +63,11 @@ class Occupancy:
         self.census.move_all(rows, shape, counts)
         self._is_moving = False
 
-    def move_counts(self, crowds: Iterable[Crowd], sign: int) -> None:
+    def move_counts(self, counts_by_shape: Iterable[ShapeRows], sign: int) -> None:
         """The same for pods of many shapes: most ask for the same few sizes, and room is moved once for each size."""
         rows: defaultdict[Request, Counter[int]] = defaultdict(Counter)
         like: dict[Request, Shape] = {}
-        for shape, counts in crowds:
+        for shape, counts in counts_by_shape:
             self._is_moving = True
             if shape.traits.ports or shape.traits.claims:
                 for row, count in counts.items():

@@ -42,7 +42,7 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     bound: bool = False
     nominated_node: str = ""  # as we have decided; else as the API server has it
     nominated_seen: str = ""  # as the API server has it
-    volumes: VolumeChoice = NO_VOLUMES  # promised to it while it is assumed
+    volumes: VolumeChoice = NO_VOLUMES  # reserved for it while it is assumed
     terminating: bool = False
     gated: bool = False
     defect: str = ""

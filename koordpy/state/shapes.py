@@ -59,7 +59,7 @@ class Traits(msgspec.Struct, frozen=True, gc=False):
     resource_claims: bool
     claims: tuple[ClaimUse, ...]
     disks: tuple[Volume, ...]  # attached without a claim; nameless, since the name is only the pod's own
-    network_selector: str  # pods that say the same are liked near
+    network_selector: str  # pods that say the same attract each other
 
 
 class Request:

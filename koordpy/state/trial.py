@@ -1,7 +1,7 @@
-"""Trials: changes to the picture that are undone exactly.
+"""Trials: changes to the state that are undone exactly.
 
 Planning a gang places its members one after another and each must see those before it. A trial counts straight into the
-picture and keeps a log; counts are integers, so undoing in reverse restores every byte. No copy is ever made.
+state and keeps a log; counts are integers, so undoing in reverse restores every byte. No copy is ever made.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from koordpy.state.arrays import Ints
-from koordpy.state.occupancy import Crowd, Occupancy
+from koordpy.state.occupancy import Occupancy, ShapeRows
 from koordpy.state.shapes import Shape
 from koordpy.state.storage import VolumeChoice
 
 
-class _Crowds(NamedTuple):
-    crowds: Sequence[Crowd]
+class _ShapeRows(NamedTuple):
+    counts_by_shape: Sequence[ShapeRows]
     sign: int
 
 
 class Trial:
-    """A `with` block after which the picture is as it was before it."""
+    """A `with` block after which the state is as it was before it."""
 
     def __init__(self, occupancy: Occupancy) -> None:
         self._occupancy = occupancy
-        # (rows, shape, counts), (row, shape, count), crowds and their sign, or volumes promised
-        self._log: list[tuple[Ints, Shape, Ints] | tuple[int, Shape, int] | _Crowds | VolumeChoice] = []
+        # (rows, shape, counts), (row, shape, count), counts and their sign, or volumes reserved
+        self._log: list[tuple[Ints, Shape, Ints] | tuple[int, Shape, int] | _ShapeRows | VolumeChoice] = []
 
     def __enter__(self) -> Self:
         self._occupancy.open_trials += 1
@@ -50,10 +50,10 @@ class Trial:
             self._occupancy.move_all(rows, shape, counts)
             self._log.append((rows, shape, counts))
 
-    def place_counts(self, crowds: Sequence[Crowd], sign: int) -> None:
+    def place_counts(self, counts_by_shape: Sequence[ShapeRows], sign: int) -> None:
         """The same for pods of many shapes; a sign of -1 tries the nodes without them."""
-        self._occupancy.move_counts(crowds, sign)
-        self._log.append(_Crowds(crowds, sign))
+        self._occupancy.move_counts(counts_by_shape, sign)
+        self._log.append(_ShapeRows(counts_by_shape, sign))
 
     def reserve_volumes(self, volumes: VolumeChoice, node: str) -> None:
         """Try with these volumes taken."""
@@ -71,8 +71,8 @@ class Trial:
             step = self._log.pop()
             if isinstance(step, VolumeChoice):
                 self._occupancy.storage.unreserve(step)
-            elif isinstance(step, _Crowds):
-                self._occupancy.move_counts(step.crowds, -step.sign)
+            elif isinstance(step, _ShapeRows):
+                self._occupancy.move_counts(step.counts_by_shape, -step.sign)
             elif isinstance(step[0], int):
                 row, shape, count = step
                 self._occupancy.move(row, shape, -count)

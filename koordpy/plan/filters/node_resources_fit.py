@@ -8,7 +8,7 @@ import numpy as np
 
 from koordpy.plan.framework.answers import Reason
 from koordpy.plan.framework.plugins import Filter
-from koordpy.plan.framework.rowcache import by_row
+from koordpy.plan.framework.rowcache import cached_rows
 from koordpy.state.arrays import Bools, Ints, Rows
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import EventKind
@@ -32,7 +32,7 @@ class NodeResourcesFit(Filter):
         return bool(self._ignored or self._ignored_groups)
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
-        return by_row(shape.request, self, cluster.nodes, lambda rows: self._fits(shape, cluster, rows))
+        return cached_rows(shape.request, self, cluster.nodes, lambda rows: self._fits(shape, cluster, rows))
 
     def _fits(self, shape: Shape, cluster: Cluster, rows: Rows) -> Bools:
         """`[C]`: whether each of the rows has room."""

@@ -19,7 +19,7 @@ _NODE_CONFLICT = Reason(
 _BIND_CONFLICT = Reason(
     "node(s) didn't find available persistent volumes to bind",
     preemption_helps=False,
-    wake_on=_EVENTS | EventKind.POD_LEFT,  # a pod that could not be bound gives back the volume it was promised
+    wake_on=_EVENTS | EventKind.POD_LEFT,  # a pod that could not be bound gives its volume back
 )
 _NO_SPACE = Reason("node(s) did not have enough free storage", preemption_helps=False, wake_on=_EVENTS)
 _NO_VOLUME = Reason(

@@ -52,7 +52,7 @@ def _static_mask(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
 
 
 def best(shape: Shape, cluster: Cluster, profile: Profile, accepted: Bools) -> int:
-    """The row of the best accepted node; equals go by name, so that the same picture gives the same answer."""
+    """The row of the best accepted node; equals go by name, so that the same state gives the same answer."""
     candidates = np.flatnonzero(accepted)
     if len(candidates) == 1:
         return int(candidates[0])
@@ -92,7 +92,7 @@ def explain(shape: Shape, cluster: Cluster, profile: Profile, among: Bools | Non
 
 
 def hopeless(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
-    """`[N]`: the nodes that refuse for a reason that no eviction there could cure."""
+    """`[N]`: the nodes that refuse for a reason that no eviction there could help with."""
     remaining = _worth_asking(shape, cluster, cluster.nodes.live, Counter())
     lost = cluster.nodes.live & ~remaining
     for node_filter in profile.filters:

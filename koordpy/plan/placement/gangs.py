@@ -44,7 +44,7 @@ class _Batch:
 
 
 def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal:
-    """A plan whose `missing` says why some NonStrict gang is not complete, or a refusal; the picture is left as it was.
+    """A plan whose `missing` says why some NonStrict gang is not complete, or a refusal; the state is left as it was.
 
     All of the members that a plan names may be reserved; none may be bound while something is missing.
     """
@@ -203,7 +203,7 @@ class _Attempt:
     def _fill(self, each: _Batch, shape: Shape, members: list[PodRecord]) -> list[PodRecord]:
         """Place what can be placed at once; returns the members to be asked about one by one."""
         offered = self._offered(each, shape)
-        if offered is None:  # each that was promised a node tries that one first
+        if offered is None:  # each nominated member tries its node first
             return sorted(members, key=lambda member: not member.nominated_node)
         members = self._place_nominated(shape, members, offered)
         rows = batch.fill(shape, len(members), offered, self._cluster, each.profile)
@@ -214,7 +214,7 @@ class _Attempt:
         return members[len(rows) :]
 
     def _place_nominated(self, shape: Shape, members: list[PodRecord], offered: Ints) -> list[PodRecord]:
-        """Whoever was promised a node that has a slot goes there; returns the others. What is taken is not offered."""
+        """Members nominated to a node with a slot go there; returns the others. What is taken is not offered."""
         others: list[PodRecord] = []
         rows: list[int] = []
         for member in members:
@@ -234,15 +234,15 @@ class _Attempt:
         self._trial.place_all(taken, shape, counts)
 
     def _offered(self, each: _Batch, shape: Shape) -> Ints | None:
-        """`[N]`: the slots of each node, with and without those who were promised room there; None: ask one by one."""
+        """`[N]`: the slots of each node, with and without the pods nominated to it; None: ask one by one."""
         cluster, profile = self._cluster, each.profile
         offered = batch.slots(shape, cluster, profile)
         if offered is None or not batch.can_fill(shape, cluster, profile):
             return None
         if not len(cluster.nominations):
             return offered
-        with Trial(cluster.occupancy) as promised:
-            if place_nominated(each.members[0], self._job, cluster, promised):
+        with Trial(cluster.occupancy) as with_nominated:
+            if place_nominated(each.members[0], self._job, cluster, with_nominated):
                 beside = batch.slots(shape, cluster, profile)
                 return None if beside is None else np.minimum(offered, beside)
         return offered
@@ -260,7 +260,7 @@ def _batches(job: Job, profiles: Profiles) -> list[_Batch]:
 
 
 def _no_nodes(job: Job) -> Refusal:
-    """The first node that comes gives another reason, if not a place: hence its coming is a cure, room or no room."""
+    """The first node that comes gives another reason, if not a place: hence the job waits for it, room or no room."""
     refusal = no_node_fits(job.members[0].uid if job.members else "", 0, {})
     gangs = ", ".join(f"gang {demand.gang}: {demand.counted} of {demand.minimum} members fit" for demand in job.demands)
     return replace(refusal, message=f"{refusal.message}. {gangs}.", wake_on=refusal.wake_on | EventKind.DOMAINS)

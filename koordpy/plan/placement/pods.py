@@ -21,7 +21,7 @@ from koordpy.state.trial import Trial
 
 
 def plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
-    """Place all members on one view of the cluster; the picture is afterwards as it was before."""
+    """Place all members on one view of the cluster; the state is afterwards as it was before."""
     if len(job.members) > 1 or job.members[0].shape is None or len(cluster.nominations) or profile.within is not None:
         return _plan(job, cluster, profile)
     # The 10,000th pod of a shape that was refused a moment ago is refused for the same reason, without asking again.
@@ -83,9 +83,9 @@ def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profi
     accepted = without = fit.feasible(shape, cluster, profile)
     failed: Counter[Reason] = Counter()
     fits_with = cluster.nodes.live
-    with Trial(cluster.occupancy) as promised:
+    with Trial(cluster.occupancy) as with_nominated:
         # A node must do with the pods that are nominated to it as well as without them: they may come or not.
-        if place_nominated(member, job, cluster, promised):
+        if place_nominated(member, job, cluster, with_nominated):
             fits_with = fit.feasible(shape, cluster, profile)
             accepted = without & fits_with
             if not accepted.any():

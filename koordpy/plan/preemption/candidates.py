@@ -46,7 +46,7 @@ class CandidateSearch:
         self._profiles, self._trial = profiles, trial
         self.ledger = Ledger(cluster)
         asked = {row for member in job.members if member.shape is not None for row in member.shape.rows.tolist()}
-        self._sparing = Minimiser(cluster, self.ledger, sorted(asked))
+        self._minimiser = Minimiser(cluster, self.ledger, sorted(asked))
         self._staying = bound_to_stay(reach, cluster)
         self._go_whole = any(gang.goes_whole for gang in cluster.gangs)
         self.room = _room_without(reach, job, cluster, profiles)
@@ -68,7 +68,7 @@ class CandidateSearch:
     def _place_some(self, members: list[PodRecord], wanted: int) -> int:
         shape, profile = members[0].shape, self._profiles[members[0].scheduler]
         if shape is None or wanted <= 0 or refused_without_asking(members[0], shape, self.cluster, profile) is not None:
-            return 0  # a claim that is not there, for example: nobody who leaves can cure that
+            return 0  # a claim that is not there, for example: no eviction can help with that
         filling = _Filling(self, Guest(shape, profile))
         placed = 0
         for member in members[:wanted]:
@@ -99,7 +99,7 @@ class CandidateSearch:
 
     def leavers(self, row: int, new: Guest | None, *, exact: bool) -> list[PodRecord] | None:
         place = self.place(row)
-        return self._sparing.leavers(row, place.candidates, place.chosen, place.guests, new, exact=exact)
+        return self._minimiser.leavers(row, place.candidates, place.chosen, place.guests, new, exact=exact)
 
     def price(self, row: int, guest: Guest, *, exact: bool) -> _Price | None:
         """What one more guest would cost there; None when it does not fit."""
@@ -201,17 +201,17 @@ class _Place:
 class _Filling:
     """The nodes for members of one shape, cheapest first."""
 
-    def __init__(self, making: CandidateSearch, guest: Guest) -> None:
-        self._making, self.guest = making, guest
-        self._ranks = making.cluster.nodes.ranks
+    def __init__(self, search: CandidateSearch, guest: Guest) -> None:
+        self._search, self.guest = search, guest
+        self._ranks = search.cluster.nodes.ranks
         self._stamps: dict[int, int] = {}
-        self._minds_others = _minds_others(guest, making.cluster)
+        self._minds_others = _minds_others(guest, search.cluster)
         self._refused: Bools | None = None  # [N]: where something else than room is in the way
         self._closed: set[int] = set()  # rows that were asked in vain
         self._open = self._open_rows()
         rows: list[int] = self._open.nonzero()[0].tolist()
         for row in rows:
-            making.place(row)  # the price of one depends on who is on the others
+            search.place(row)  # the price of one depends on who is on the others
         self._heap = [entry for row in rows if (entry := self._first_entry(row))]
         heapq.heapify(self._heap)
 
@@ -226,14 +226,14 @@ class _Filling:
             if stamp != self._stamps.get(row, 0):
                 heapq.heappop(self._heap)
                 continue
-            if version == self._making.version:
+            if version == self._search.version:
                 return row
-            now = self._making.price(row, self.guest, exact=self.is_exact(row))
+            now = self._search.price(row, self.guest, exact=self.is_exact(row))
             if now is None:
                 heapq.heappop(self._heap)
                 self._closed.add(row)
             elif now > price or version == _NOT_ASKED:
-                heapq.heapreplace(self._heap, (now, rank, row, stamp, self._making.version))
+                heapq.heapreplace(self._heap, (now, rank, row, stamp, self._search.version))
             else:
                 return row
         return None
@@ -253,23 +253,23 @@ class _Filling:
                 heapq.heappush(self._heap, entry)
 
     def _first_entry(self, row: int) -> _Entry | None:
-        making = self._making
-        price = making.price(row, self.guest, exact=False)
-        version = _NOT_ASKED if self.is_exact(row) else making.version
+        search = self._search
+        price = search.price(row, self.guest, exact=False)
+        version = _NOT_ASKED if self.is_exact(row) else search.version
         return (price, int(self._ranks[row]), row, self._stamps.get(row, 0), version) if price is not None else None
 
     def _open_rows(self) -> Bools:
         """`[N]`: the nodes that could take one, were everybody gone who may be evicted there."""
-        cluster, guest = self._making.cluster, self.guest
-        accepted = fit.static_mask(guest.shape, cluster, guest.profile) & self._making.room[guest]
-        if not self._making.job.demands:
+        cluster, guest = self._search.cluster, self.guest
+        accepted = fit.static_mask(guest.shape, cluster, guest.profile) & self._search.room[guest]
+        if not self._search.job.demands:
             # As in kube-scheduler; among the members of a gang, one may be what another lacks.
             accepted = accepted & ~fit.hopeless(guest.shape, cluster, guest.profile)
         self._refused = _refused_by_others(guest, cluster)
         if self._refused is None:
             return accepted
         movable = np.zeros_like(accepted)
-        for each in cluster.evictable.counts(self._making.reach.classes):
+        for each in cluster.evictable.counts(self._search.reach.classes):
             movable[each.rows] = True
         return accepted & (movable | ~self._refused)
 

@@ -62,7 +62,7 @@ def _for_pod(job: Job, cluster: Cluster, profile: Profile) -> str:
 
 
 def _hopeless(job: Job, shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
-    """`[N]`: as a node is asked first with those who were promised room on it, and only then without them."""
+    """`[N]`: as a node is asked first with the pods nominated to it, and only then without them."""
     lost = fit.hopeless(shape, cluster, profile)
     with Trial(cluster.occupancy) as trial:
         if not place_nominated(job.members[0], job, cluster, trial):
@@ -91,10 +91,10 @@ def _reasons_without(job: Job, shape: Shape, cluster: Cluster, profile: Profile,
 
 
 def _reasons(job: Job, shape: Shape, cluster: Cluster, profile: Profile, among: Bools) -> tuple[Counter[Reason], Bools]:
-    """Why these nodes, `[N]`, refuse a pod with those who were promised room or without; and those that do not."""
+    """Why these nodes, `[N]`, refuse a pod with the pods nominated to them or without; and those that do not."""
     counts: Counter[Reason] = Counter()
-    with Trial(cluster.occupancy) as promised:
-        if place_nominated(job.members[0], job, cluster, promised):
+    with Trial(cluster.occupancy) as with_nominated:
+        if place_nominated(job.members[0], job, cluster, with_nominated):
             counts = fit.explain(shape, cluster, profile, among=among)
             among = among & fit.feasible(shape, cluster, profile)
     counts += fit.explain(shape, cluster, profile, among=among)

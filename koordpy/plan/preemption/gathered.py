@@ -2,7 +2,7 @@
 
 Domains are asked as for a plan (`topology/gather.py`), with everybody of lower priority gone in a trial. In the first
 that holds the job, victims are sought as anywhere (`search.py`); of domains that are equally tight, the one is taken
-whose victims cost least. The members are promised nodes in the order in which they would be laid out there.
+whose victims cost least. The members are nominated in the order in which they would be laid out there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DRY_RUNS = 4000  # for all domains together
 
 
 def search_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preemption | str:
-    """For gangs; the members beyond the minimum are promised nothing."""
+    """For gangs; the members beyond the minimum are not nominated."""
     return _Search(needed_only(job), cluster, profiles, rules).run()
 
 

@@ -31,7 +31,7 @@ from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
 
-_FEW = 24  # victims that are each tried without; for larger sets, sparing on each node must do
+_FEW = 24  # victims that are each tried without; for larger sets, reprieving on each node must do
 _MANY = 500  # pods that are taken off at once where only that helps, and then reprieved
 _DRY_RUNS = 2000  # that one search may make: seconds on a large cluster, during which nothing else is scheduled
 

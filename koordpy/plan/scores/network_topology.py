@@ -18,10 +18,10 @@ class NetworkTopology(Score):
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         nothing: Ints = np.zeros(len(candidates), dtype=np.int64)
-        liked, levels = attracting_pods(shape, cluster), cluster.topology.levels
-        if liked is None or not levels or not liked.any():
+        attracting, levels = attracting_pods(shape, cluster), cluster.topology.levels
+        if attracting is None or not levels or not attracting.any():
             return nothing
-        counts = np.stack([level.sums(liked)[level.codes[candidates]] for level in levels])  # [L, C], the nodes last
+        counts = np.stack([level.sums(attracting)[level.codes[candidates]] for level in levels])  # [L, C]
         _, ranks = np.unique(counts[::-1], axis=1, return_inverse=True)  # compared from the nodes upwards
         highest = int(ranks.max())
         return ranks.reshape(-1) * 100 // highest if highest else nothing

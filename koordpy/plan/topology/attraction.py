@@ -1,4 +1,4 @@
-"""Pods that are liked near: those with the same `network-topology-selector`, on each node and up the tree."""
+"""Pods that attract others: those with the same `network-topology-selector`, on each node and up the tree."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class VolumeBinder:
             self._news.set()
 
     async def _something_new(self) -> None:
-        """Nothing can happen between a look at the picture and this, as long as nobody awaits between them."""
+        """Nothing can happen between a look at the state and this, as long as nobody awaits between them."""
         self._news.clear()
         await self._news.wait()
 

@@ -68,7 +68,7 @@ class Gang:
 
     @property
     def initialised(self) -> bool:
-        """There is a minimum, and the PodGroup that a label promised."""
+        """There is a minimum, and the PodGroup that a label names."""
         return self.spec.minimum is not None and (bool(self.pod_groups) or not self.by_pod_group)
 
     @property

@@ -56,6 +56,8 @@ def play(world: World, seed: int) -> None:
             if step == STEPS - 1 or world.rng.random() < RESTS[seed % 2]:
                 world.come_to_rest()
                 checks = IN_THE_END if step == STEPS - 1 else AT_REST
+            if step == STEPS - 1:
+                world.mishaps.stop()
             wrong = wrong_with(world, checks)
             assert not wrong, f"seed {seed}, step {step}: " + "; ".join(wrong)
     finally:

@@ -34,6 +34,10 @@ class Mishaps:
         self._rng, self._often = random.Random(f"mishaps of {seed}"), often
         self.happened: list[str] = []
 
+    def stop(self) -> None:
+        """No more of them: what is checked is the scheduler, and not the check."""
+        self._often = 0.0
+
     @contextmanager
     def possible(self) -> Iterator[None]:
         """Within, a call of ours may raise."""
