@@ -63,12 +63,13 @@ class Permit:
 
     def release_stale(self, ticket: Ticket) -> None:
         """Whatever has changed since members began to wait, none waits in vain."""
-        if not len(self.room):
-            return
-        self._release_unfit(ticket.key)
-        self._release_strangers()
-        self._release_blocked(ticket)
-        if self.room.prune():
+        over = self.room.prune()  # also where nobody waits: a stay that is over must not be taken up again
+        if len(self.room):
+            self._release_unfit(ticket.key)
+            self._release_strangers()
+            self._release_blocked(ticket)
+            over |= self.room.prune()
+        if over:
             self._activate_denied()
 
     def _release_unfit(self, key: str) -> None:
