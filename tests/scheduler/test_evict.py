@@ -109,3 +109,18 @@ async def test_nobody_is_evicted_for_a_job_that_went_while_its_victims_were_told
     sending.cancel()
     assert len(calls) >= 2  # they were told
     assert "DELETE" not in calls
+
+
+async def test_an_unexpected_error_ends_the_preemption_and_the_job_may_search_again() -> None:
+    clearing = Clearing()
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    clearing.evictor._client = client_of(broken)
+    assert clearing.evictor.is_evicting_for(clearing.high.uid)
+    sending = asyncio.create_task(clearing.lane.run())
+    await clearing.lane.drained()
+    sending.cancel()
+    assert not clearing.evictor.is_evicting_for(clearing.high.uid)
+    assert clearing.cluster.pods[clearing.high.uid].nominated_node == ""

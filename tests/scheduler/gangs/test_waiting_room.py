@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.scheduler.gangs.rig import GangRig, saying
+from koordpy.api.pod import Pod
+from tests.builders import typed
+from tests.scheduler.gangs.rig import GangRig, member_json, saying
 
 NON_STRICT = saying(mode="NonStrict", wait="60s")
 
@@ -275,3 +277,31 @@ def test_a_gang_that_lost_a_member_is_tried_for_that_and_still_woken_at_once_by_
     ticket = rig.queue._tickets["default/a"]
     assert ticket.state.value == "active"
     assert not ticket.early_wake_used
+
+
+def test_a_member_that_waits_while_its_gang_is_gone_is_still_a_waiter():
+    rig = GangRig()
+    rig.node("n1", cpu=2)
+    rig.node("n2", cpu=2)
+    for number, cpu in ((1, 2), (2, 2), (3, 2)):
+        rig.member(f"a-{number}", says=saying("a", 3, mode="NonStrict"), cpu=cpu)
+    rig.settle()
+    assert len(rig.room.members("default/a")) == 2
+    for number in (2, 3):
+        rig.gone(f"a-{number}")
+    rig.cluster.upsert_pod(typed(member_json("a-1", cpu=2), Pod))  # it has left its gang, of which nobody is left
+    assert rig.cluster.gangs.get("default/a") is None
+    assert [waiter.priority for waiter in rig.permit.waiters("")] == [0]
+
+
+def test_a_waiting_gang_whose_min_resources_are_not_covered_any_more_gives_way():
+    rig = GangRig()
+    rig.node("n1", cpu=4)
+    rig.gang("a", 2, says=saying(mode="NonStrict"), cpu="4")
+    rig.member("a-1", "a", cpu=2)
+    rig.member("a-2", "a", cpu=3)
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"]
+    rig.pod("other", on="n1", cpu=2)  # another scheduler put it there
+    rig.settle()
+    assert rig.nodes_of("a") == []
