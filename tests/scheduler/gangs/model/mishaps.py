@@ -53,6 +53,8 @@ class Mishaps:
                 return
             if caller is None or not caller.f_code.co_filename.startswith(_OURS):
                 return  # a call that we make, and not one that is made of us
+            if code.co_name == "<genexpr>":
+                return  # it may be called just to be closed, and then nobody hears of what it raises
             left -= 1
             if not left:
                 sys.settrace(None)
