@@ -3,18 +3,20 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+LOCK   := requirements-dev.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz fuzz-gangs lint fmt bench bench-full bench-plan controlplane clean
+.PHONY: help demo test fuzz fuzz-gangs lint fmt lock bench bench-full bench-plan controlplane clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "koordpy needs Python 3.11 or newer, this is " + sys.version.split()[0])'
 	@echo "installing koordpy into $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .  # builds with the hatchling of the lock file
 	@touch $@
 
 demo: $(READY) ## a simulated cluster, koordpy on it, and a live view of what happens (DEMO=short ends by itself)
@@ -50,5 +52,11 @@ bench-full: controlplane ## every workload with every scheduler, three times (ho
 bench-plan: $(READY) ## figures of planning in memory alone: time, growth, memory, wake-ups (a few minutes)
 	@$(BIN)/python -m bench plan
 
-clean: ## remove the virtual environment and caches (the built control plane stays in the user's cache)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+lock: ## pin in requirements-dev.lock what pyproject.toml asks for (UPGRADE=1: the newest versions of everything)
+	@$(PYTHON) -m venv $(VENV)/lock
+	@$(VENV)/lock/bin/pip install --quiet --disable-pip-version-check uv
+	@$(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
+	    --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) --output-file $(LOCK) pyproject.toml
+
+clean: ## remove virtual environments and caches (the built control plane stays in the user's cache)
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
