@@ -38,10 +38,10 @@ def application(health: Health, refresh_gauges: Callable[[], None]) -> web.Appli
 
 async def serve(app: web.Application, serving: Serving) -> None:
     """Answer until cancelled."""
-    runner = web.AppRunner(app, access_log=None, handle_signals=False)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, serving.address, serving.port, ssl_context=_tls(serving), shutdown_timeout=1.0)
+        site = web.TCPSite(runner, serving.address, serving.port, ssl_context=_tls(serving))
         await site.start()
         await asyncio.Event().wait()
     except OSError as error:
