@@ -18,6 +18,8 @@ from koordpy.sim.demo.words import names
 from tests.builders import node, pod_json, typed
 from tests.cli.commands import child_of, ended_by, exists, koordpy, started
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def told() -> subprocess.CompletedProcess[str]:

@@ -18,6 +18,8 @@ from tests.cli.commands import started
 from tests.controlplane.client import Client, Json
 from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
 
+pytestmark = pytest.mark.process
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 GANGS = sorted(path.name for path in EXAMPLES.glob("gang-*.yaml"))
 POD_GROUPS = "apis/scheduling.sigs.k8s.io/v1alpha1/podgroups"
