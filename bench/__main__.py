@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 
 from bench.figures import BenchError, Figure
+from bench.live import compare, rounds, schedulers, workloads
 from bench.live import report as live_report
-from bench.live import rounds, schedulers, workloads
-from bench.live.schedulers import SCHEDULERS, Scheduler
+from bench.live.scheduler import Scheduler
+from bench.live.schedulers import SCHEDULERS
 from bench.live.workload import Workload
 from bench.live.workloads import workload
 from bench.machine import description
@@ -60,12 +61,34 @@ def plan(traces: Path) -> None:
 @main.command()
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="How often each run is made.")
 @click.option("--workload", "names", multiple=True, type=click.Choice(workloads.NAMES), default=workloads.FULL)
-@click.option("--scheduler", "players", multiple=True, type=click.Choice(list(SCHEDULERS)), default=list(SCHEDULERS))
+@click.option("--scheduler", "players", multiple=True, type=click.Choice(list(SCHEDULERS)), default=schedulers.FULL)
 @_TRACES
 def live(runs: int, names: tuple[str, ...], players: tuple[str, ...], traces: Path) -> None:
     """Schedulers side by side on a real control plane; each workload is reported and recorded when it is done."""
     about, last = _begin()
     _live([workload(name, traces) for name in names], players, runs, about, last)
+
+
+@main.command("compare")
+@click.option("--against", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@click.option("--runs", type=click.IntRange(1), default=5, show_default=True, help="How often each run is made.")
+@click.option("--workload", "names", multiple=True, type=click.Choice(workloads.NAMES), default=compare.WORKLOADS)
+def compare_checkouts(against: Path, runs: int, names: tuple[str, ...]) -> None:
+    """koordpy of this checkout beside that of another one, in turn; nothing is recorded."""
+    _begin()
+    players = [compare.checkout(rounds.OURS, compare.ROOT), compare.checkout(compare.AGAINST, against)]
+    wrong: list[str] = []
+    try:
+        for each in players:
+            each.built()
+        for name in names:
+            result = rounds.play(workload(name), players, runs, _say)
+            print(f"\n{compare.report(result)}\n", flush=True)
+            wrong += [problem.text for problem in result.problems]
+    except (BenchError, BuildError, StartError) as error:
+        sys.exit(f"error: {error}")
+    if wrong:
+        sys.exit("\n".join(["error: not every run was right:", *wrong]))
 
 
 @main.command()
@@ -74,7 +97,7 @@ def show(traces: Path) -> None:
     """Print the tables again, from the newest record of each figure."""
     recorded = {name: figure for name, (_, figure) in last_figures().items()}
     for name in workloads.NAMES:
-        result = rounds.recorded(workload(name, traces), list(SCHEDULERS), recorded)
+        result = rounds.recorded(workload(name, traces), list(SCHEDULERS.values()), recorded)
         if result.all_figures():
             print(f"{live_report.report(result, {})}\n")
 

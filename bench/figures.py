@@ -25,6 +25,7 @@ class Figure:
     unit: str
     samples: tuple[float, ...]
     target: float | None = None  # not to be exceeded
+    configuration: str = ""  # of the scheduler that was measured
 
     def __post_init__(self) -> None:
         if not self.samples:

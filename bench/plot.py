@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 from bench.figures import BenchError, Figure, number
 from bench.live.measures import RATE
-from bench.live.rounds import OURS
+from bench.live.rounds import OURS, recorded_figures
 from bench.live.schedulers import SCHEDULERS
 from bench.live.workloads import workload
 from bench.planning import growth
@@ -54,9 +54,7 @@ PANELS = (
 
 def bars(panel: Panel, figures: Figures) -> dict[str, Figure]:
     """The recorded figures of a panel, by scheduler."""
-    title = workload(panel.workload).title
-    names = {scheduler: f"{title}, {scheduler}, {panel.measure}" for scheduler in SCHEDULERS}
-    return {scheduler: figures[name] for scheduler, name in names.items() if name in figures}
+    return recorded_figures(panel.measure, workload(panel.workload), list(SCHEDULERS.values()), figures)
 
 
 def draw_schedulers(figures: Figures, path: Path, caption: str) -> None:

@@ -38,16 +38,16 @@ SLI_SECONDS = Histogram(
 POD_ATTEMPTS = Histogram(
     "scheduler_pod_scheduling_attempts", "Attempts that a pod took to be scheduled.", buckets=(1, 2, 4, 8, 16)
 )
-RESCUES = Counter(
+FLUSHED = Counter(
     "scheduler_pod_scheduled_after_flush",
     "Pods scheduled only because of the periodic flush: a wake-up was missed. Stays 0.",
 )
 PENDING_PODS = Gauge("scheduler_pending_pods", "Pods waiting, by queue.", ["queue"])
 UNSCHEDULABLE_PODS = Gauge("scheduler_unschedulable_pods", "Parked pods, by the filter that refused them.", ["plugin"])
-INCOMING_PODS = Gauge(
-    "scheduler_queue_incoming_pods_total", "How often pods entered a queue, by queue and cause.", ["queue", "event"]
+INCOMING_PODS = Counter(
+    "scheduler_queue_incoming_pods", "How often pods entered a queue, by queue and cause.", ["queue", "event"]
 )
-CACHE_SIZE = Gauge("scheduler_cache_size", "What the picture holds.", ["type"])
+CACHE_SIZE = Gauge("scheduler_cache_size", "What the cluster state holds.", ["type"])
 
 GANG_WAITING = Gauge("koordpy_gang_waiting", "Groups of gangs that wait at Permit, holding room.")
 GANG_ATTEMPTS = Counter("koordpy_gang_attempts", "Attempts to schedule a group of gangs, by result.", ["result"])
@@ -81,6 +81,10 @@ BIND_SECONDS = Histogram("koordpy_bind_duration_seconds", "Time of one bind requ
 WRITES = Counter("koordpy_api_writes", "Writes to the API server, by kind and result.", ["kind", "result"])
 MALFORMED = Counter("koordpy_malformed_objects", "Objects with a field that could not be read, by kind.", ["kind"])
 WATCH_RESTARTS = Counter("koordpy_watch_restarts", "Watches begun again, by resource and cause.", ["resource", "cause"])
+INTERNAL_ERRORS = Counter("koordpy_internal_errors", "Exceptions in koordpy itself or a plugin. Stays 0.")
+SINK_FAILURES = Counter(
+    "koordpy_sink_failures", "Changes of objects that koordpy failed to take in, by resource. Stays 0.", ["resource"]
+)
 LOOP_LAG_SECONDS = Histogram(
     "koordpy_loop_lag_seconds", "How late the event loop wakes: the longest anything waits for planning.", buckets=_FAST
 )
@@ -93,6 +97,12 @@ BUILD = Gauge("koordpy_build_info", "Always 1; the version is the label.", ["ver
 def stage_seconds(name: str, scheduler: str) -> Histogram:
     """The time of one stage, for one profile; looked up once for all pods."""
     return STAGE_SECONDS.labels(name, scheduler)
+
+
+@lru_cache(maxsize=64)
+def incoming_pods(queue: str, event: str) -> Counter:
+    """Pods that enter one queue for one cause."""
+    return INCOMING_PODS.labels(queue, event)
 
 
 @lru_cache(maxsize=64)

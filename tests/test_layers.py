@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ LAYERS = (
     {"api"},
     {"state"},
     {"plan"},
+    {"plugin"},
     {"kube"},
     {"scheduler"},
     {"controllers", "server"},
@@ -45,6 +47,16 @@ def test_a_module_imports_only_from_its_own_room_and_from_layers_below(path: Pat
     assert own in LAYER_OF, f"{own} has no layer: give it one in LAYERS"
     above = {room for room in _rooms_imported(path) - {own} if LAYER_OF.get(room, 99) >= LAYER_OF[own]}
     assert not above, f"koordpy.{own} must not import {sorted(above)}"
+
+
+def test_the_docs_name_the_layers_as_they_are() -> None:
+    """Run this file as a program to write the line anew."""
+    assert layers_line() in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def layers_line() -> str:
+    rooms = (", ".join(sorted(layer)) for layer in LAYERS if not any(room.startswith("__") for room in layer))
+    return f"<!-- layers -->`{' < '.join(rooms)}`<!-- /layers -->"
 
 
 @pytest.mark.parametrize("room", ONLY)
@@ -109,3 +121,12 @@ def _names(nodes: list[ast.stmt] | list[ast.AST]) -> Iterator[str]:
 
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=sys.version_info[:2])
+
+
+def _write_the_line() -> None:
+    path = ROOT / "docs" / "architecture.md"
+    path.write_text(re.sub("<!-- layers -->.*<!-- /layers -->", layers_line(), path.read_text(encoding="utf-8")))
+
+
+if __name__ == "__main__":
+    _write_the_line()

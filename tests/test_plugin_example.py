@@ -74,12 +74,12 @@ def cluster_of(**labels: dict[str, str]) -> Cluster:
 
 
 def answer(cluster: Cluster, profile: Profile, namespace: str = "red") -> Plan | Refusal:
-    record, _ = cluster.upsert_pod(pod(namespace=namespace))
+    record = cluster.upsert_pod(pod(namespace=namespace))
     return plan(Job(record.uid, (record,)), cluster, profile)
 
 
 def scores(cluster: Cluster, profile: Profile, plugin: str) -> dict[str, int]:
-    record, _ = cluster.upsert_pod(pod())
+    record = cluster.upsert_pod(pod())
     rows = np.flatnonzero(cluster.nodes.live)
     (score,) = [score for score, _ in profile.scores if score.name == plugin]
     return {cluster.nodes.names[r]: int(s) for r, s in zip(rows, score.score(record.shape, cluster, rows), strict=True)}
@@ -169,7 +169,7 @@ def test_a_package_cannot_take_the_name_of_a_built_in_plugin(tmp_path, monkeypat
 def test_what_is_no_filter_is_refused_at_the_start(tmp_path, monkeypatch):
     offer(tmp_path / "site", "odd", {"koordpy.filters": {"Odd": "builtins:dict"}})
     monkeypatch.syspath_prepend(tmp_path / "site")
-    with pytest.raises(BadConfig, match="Odd gave a dict without name, static, passes, explain"):
+    with pytest.raises(BadConfig, match=r"Odd gave a dict, which is no koordpy\.plugin\.Filter"):
         profile_of(tmp_path, "{plugins: {filter: {enabled: [{name: Odd}]}}}")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bench.figures import Figure, percentile
 from bench.live.network import GPU, placement_score
 from bench.live.run import Run
+from bench.live.scheduler import Scheduler
 from bench.live.workload import Arrival, Workload
 
 
@@ -84,10 +85,11 @@ _COST = (
     Measure("API writes per pod", "", lambda run: run.writes.total() / len(run.bound)),
     Measure("CPU of etcd and kube-apiserver", "s", lambda run: run.control_plane_cpu_s),
 )
-RATE = Measure("pods/s, first to last bind", "", _first_to_last, more_is_better=True)
+# The rate that is quoted. Its clock starts before the scheduler knows anything, so that no work is outside of it.
+RATE = Measure("pods/s, process start to last bind", "", _from_start, more_is_better=True)
 BEFORE = (
     RATE,
-    Measure("pods/s, from process start", "", _from_start, more_is_better=True),
+    Measure("pods/s, first to last bind", "", _first_to_last, more_is_better=True),
     Measure("process start to first bind", "s", _first_bind),
     Measure("process start to last bind", "s", _last_bind),
     Measure("process start to last write", "s", lambda run: run.quiet - run.started),
@@ -124,11 +126,13 @@ def measures(workload: Workload) -> tuple[Measure, ...]:
     return (*_BY_ARRIVAL[workload.arrival], *gathered, *_COST)
 
 
-def figure_name(measure: Measure, workload: Workload, scheduler: str) -> str:
+def figure_name(measure: str, workload: Workload, scheduler: str) -> str:
     """With everything that matters for comparing it."""
-    return f"{workload.title}, {scheduler}, {measure.name}"
+    return f"{workload.title}, {scheduler}, {measure}"
 
 
-def figure(measure: Measure, workload: Workload, scheduler: str, runs: list[Run]) -> Figure:
+def figure(measure: Measure, workload: Workload, scheduler: Scheduler, runs: list[Run]) -> Figure:
     """One sample for each run."""
-    return Figure(figure_name(measure, workload, scheduler), measure.unit, tuple(measure.of(run) for run in runs))
+    name = figure_name(measure.name, workload, scheduler.name)
+    samples = tuple(measure.of(run) for run in runs)
+    return Figure(name, measure.unit, samples, configuration=scheduler.configuration)

@@ -12,9 +12,15 @@ NONE = "-"
 
 
 def report(result: Result, last: dict[str, tuple[str, Figure]]) -> str:
-    """Figures, ratios, and what went wrong."""
-    parts = [_figures(result), _ratios(result, last), "\n".join(f"- {each.text}" for each in result.problems)]
+    """Figures, ratios, in which configuration each scheduler ran, and what went wrong."""
+    problems = "\n".join(f"- {each.text}" for each in result.problems)
+    parts = [_figures(result), _ratios(result, last), configurations(result), problems]
     return "\n\n".join(part for part in parts if part)
+
+
+def configurations(result: Result) -> str:
+    ran = {name: each.configuration for figures in result.figures.values() for name, each in figures.items()}
+    return "\n".join(f"{name}: {configuration}" for name, configuration in ran.items())
 
 
 def _figures(result: Result) -> str:

@@ -15,7 +15,7 @@ import aiohttp
 from bench.figures import BenchError, Figure
 from bench.live.measures import figure, figure_name, measures
 from bench.live.run import Run, run
-from bench.live.schedulers import Scheduler
+from bench.live.scheduler import Scheduler
 from bench.live.workload import Workload
 from tests.controlplane.server import ControlPlane
 
@@ -73,17 +73,18 @@ def play(workload: Workload, schedulers: Sequence[Scheduler], rounds: int, say: 
     return Result(workload, _figures(workload, players, runs), problems)
 
 
-def recorded(workload: Workload, schedulers: Sequence[str], figures: Mapping[str, Figure]) -> Result:
+def recorded(workload: Workload, schedulers: Sequence[Scheduler], figures: Mapping[str, Figure]) -> Result:
     """What is in the records about a workload, as if it had just been played."""
-    named = {
-        measure.name: {scheduler: figure_name(measure, workload, scheduler) for scheduler in schedulers}
-        for measure in measures(workload)
-    }
-    found = {
-        measure: {scheduler: figures[name] for scheduler, name in names.items() if name in figures}
-        for measure, names in named.items()
-    }
+    found = {each.name: recorded_figures(each.name, workload, schedulers, figures) for each in measures(workload)}
     return Result(workload, found, [])
+
+
+def recorded_figures(
+    measure: str, workload: Workload, schedulers: Sequence[Scheduler], figures: Mapping[str, Figure]
+) -> dict[str, Figure]:
+    """By scheduler. A figure of another configuration than today's is a figure of another scheduler."""
+    found = {each: figures.get(figure_name(measure, workload, each.name)) for each in schedulers}
+    return {each.name: one for each, one in found.items() if one and one.configuration == each.configuration}
 
 
 def play_once(workload: Workload, scheduler: Scheduler) -> Run:
@@ -99,7 +100,7 @@ def play_once(workload: Workload, scheduler: Scheduler) -> Run:
 def _in_short(workload: Workload, scheduler: Scheduler, seen: Run) -> str:
     if not seen.ending.finished:
         return "; ".join(seen.problems)
-    said = [f"{each.name}: {figure(each, workload, scheduler.name, [seen]).written()}" for each in measures(workload)]
+    said = [f"{each.name}: {figure(each, workload, scheduler, [seen]).written()}" for each in measures(workload)]
     writes = ", ".join(f"{count:,} {kind}" for kind, count in seen.writes.most_common())
     return "; ".join([*said, f"writes: {writes}", *seen.problems])
 
@@ -109,7 +110,7 @@ def _figures(
 ) -> dict[str, dict[str, Figure]]:
     return {
         measure.name: {
-            scheduler.name: figure(measure, workload, scheduler.name, runs[scheduler.name])
+            scheduler.name: figure(measure, workload, scheduler, runs[scheduler.name])
             for scheduler in players
             if runs.get(scheduler.name)
         }

@@ -19,7 +19,7 @@ from bench.live.arrivals import create, create_gangs, install, stream
 from bench.live.ends import Ends
 from bench.live.kubelets import Kubelets
 from bench.live.observer import Observer
-from bench.live.schedulers import Scheduler, Site
+from bench.live.scheduler import Scheduler, Site
 from bench.live.usage import cpu_seconds, peak_mb, writes
 from bench.live.verdict import Ending, Seen, ending
 from bench.live.workload import PROBE, Arrival, Workload

@@ -13,7 +13,7 @@ from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, app_of, node, node_name, pod, typed_node, typed_pod
 from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.profiles import default_profile
-from koordpy.plan.preemption.eligibility import Preemption, make_room
+from koordpy.plan.preemption.eligibility import Preemption, find_preemption
 from koordpy.state.cluster import Cluster
 
 TARGET_MS = 250
@@ -40,13 +40,13 @@ def _timed(cluster: Cluster, size: int, attempts: int, expected: int) -> tuple[f
     samples = []
     for _ in range(attempts):
         started = time.perf_counter()
-        answer = make_room(job, cluster, profiles)
+        answer = find_preemption(job, cluster, profiles)
         samples.append((time.perf_counter() - started) * 1000)
         victims = len(answer.victims) if isinstance(answer, Preemption) else 0
         if victims != expected:
             raise BenchError(f"{expected} victims were to be found for {size} pods, and {victims} were: {answer}")
     gc.unfreeze()
-    for uid in job.uids:
+    for uid in job.by_uid:
         cluster.remove_pod(uid)
     return tuple(samples)
 
@@ -55,7 +55,7 @@ def _gang(cluster: Cluster, size: int) -> Job:
     pods = [pod(10_000_000 + number, app="urgent", cpu_m=CPUS * 1000) for number in range(size)]
     for each in pods:
         each["spec"]["priority"] = URGENT
-    members = tuple(cluster.upsert_pod(typed_pod(each))[0] for each in pods)
+    members = tuple(cluster.upsert_pod(typed_pod(each)) for each in pods)
     return Job("urgent", members, (Demand("default/urgent", size, 0, "Strict", members),))
 
 

@@ -10,7 +10,7 @@ from koordpy.api.meta import ObjectMeta
 from koordpy.api.node import Node, NodeSpec, NodeStatus
 from koordpy.api.pod import Container, Pod, PodSpec, Resources
 from koordpy.api.topology import Layer
-from koordpy.plan.framework.profiles import Wishes, build_profile
+from koordpy.plan.framework.profiles import ProfileSpec, build_profile
 
 SCHEDULER = "koord-scheduler"
 GPU = "nvidia.com/gpu"
@@ -22,7 +22,7 @@ LAYERS = (
     Layer("NodeTopologyLayer", "LeafLayer"),
 )
 _TIGHTLY = {"type": "MostAllocated", "resources": [{"name": GPU, "weight": 4}, {"name": "cpu", "weight": 1}]}
-PROFILES = {SCHEDULER: build_profile(SCHEDULER, Wishes(args={"NodeResourcesFit": {"scoringStrategy": _TIGHTLY}}))}
+PROFILES = {SCHEDULER: build_profile(SCHEDULER, ProfileSpec(args={"NodeResourcesFit": {"scoringStrategy": _TIGHTLY}}))}
 
 
 def nodes_of(count: int, random: Random) -> Iterator[Node]:

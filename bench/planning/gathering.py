@@ -54,7 +54,7 @@ def _figure(name: str, cluster: Cluster, roles: tuple[Role, ...], attempts: int)
         samples.append((time.perf_counter() - started) * 1000)
         if isinstance(answer, Refusal):
             raise BenchError(f"{name}: was to be placed, and was refused: {answer.message}")
-        for uid in job.uids:
+        for uid in job.by_uid:
             cluster.remove_pod(uid)
     gc.unfreeze()
     return Figure(name, "ms", tuple(samples[WARM_UP:]), TARGET_MS)
@@ -63,6 +63,6 @@ def _figure(name: str, cluster: Cluster, roles: tuple[Role, ...], attempts: int)
 def _job(cluster: Cluster, roles: tuple[Role, ...]) -> Job:
     demands = []
     for role in roles:
-        members = tuple(cluster.upsert_pod(pod)[0] for pod in members_of(role.name, role))
+        members = tuple(cluster.upsert_pod(pod) for pod in members_of(role.name, role))
         demands.append(Demand(f"default/{role.name}", role.pods, 0, "Strict", members))
     return Job("job", tuple(member for demand in demands for member in demand.members), tuple(demands))

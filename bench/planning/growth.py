@@ -48,7 +48,7 @@ def _figure(cluster: Cluster, nodes: int, size: int, attempts: int) -> Figure:
         samples.append((time.perf_counter() - started) * 1000)
         if isinstance(answer, Refusal):
             raise BenchError(f"a gang of {size:,} was to be placed, and was refused: {answer.message}")
-        for uid in job.uids:
+        for uid in job.by_uid:
             cluster.remove_pod(uid)
     gc.unfreeze()
     return Figure(name_of(size, nodes), "ms", tuple(samples[WARM_UP:]))
@@ -58,7 +58,7 @@ def _gang(cluster: Cluster, size: int, attempt: int) -> Job:
     """Of a few millicores more each time: a shape that nobody has seen before."""
     app = f"gang-{size}-{attempt}"
     pods = (typed_pod(pod(number, app=app, cpu_m=100 + attempt)) for number in range(size))
-    members = tuple(cluster.upsert_pod(each)[0] for each in pods)
+    members = tuple(cluster.upsert_pod(each) for each in pods)
     return Job(app, members, (Demand(f"default/{app}", size, 0, "Strict", members),))
 
 

@@ -74,7 +74,7 @@ def _timed(cluster: Cluster, pods: Iterable[Json]) -> tuple[float, ...]:
     gc.freeze()  # as `koordpy run` does when the picture is complete
     samples = []
     for obj in pods:
-        record, _ = cluster.upsert_pod(typed_pod(obj))
+        record = cluster.upsert_pod(typed_pod(obj))
         job = Job(record.uid, (record,))
         started = time.perf_counter()
         answer = plan(job, cluster, profile)

@@ -13,20 +13,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
 from bench.figures import BenchError, Figure
-from bench.planning.objects import SCHEDULER, Json, app_of, node, node_name, pod
+from bench.planning.objects import Json, app_of, node, node_name, pod
 from koordpy.api.decode import Decoder, decode_page
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.kube.watch.reflector import Sink
-from koordpy.scheduler.ingest.intake import NodeIntake, PodIntake
-from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.queue.queue import JobQueue
-from koordpy.state.cluster import Cluster
+from koordpy.app.build import build_scheduler
+from koordpy.app.settings import Settings
+from koordpy.kube.client import Client
+from koordpy.kube.watch.sinks import Sink
 
 T = TypeVar("T")
 
@@ -63,12 +62,11 @@ def figures(nodes: int, pods: int) -> list[Figure]:
 
 def load(nodes: int, pods: int) -> Loaded:
     """Load both into a picture, and look at this process."""
-    cluster, queue = Cluster(), JobQueue()
+    built = build_scheduler(Settings(), cast("Client", None))
+    cluster, sinks = built.cluster, built.sinks
     empty_mb = _rss_mb()
-    jobs = Jobs(cluster, queue, (SCHEDULER,))
-    seconds, _ = _take_in(_nodes(nodes), Decoder("Node", Node), NodeIntake(cluster, queue, jobs))
-    intake = PodIntake(cluster, queue, jobs, on_gone=lambda _: None)
-    more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), intake, intake.settle)
+    seconds, _ = _take_in(_nodes(nodes), Decoder("Node", Node), sinks.nodes)
+    more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), sinks.pods, sinks.settle_pods)
     if (len(cluster.nodes), len(cluster.pods)) != (nodes, pods):
         raise BenchError(f"the picture has {len(cluster.nodes)} nodes and {len(cluster.pods)} pods")
     return Loaded(_rss_mb(), empty_mb, seconds + more, length / pods)

@@ -101,7 +101,9 @@ class Replay:
                 self._end_next()
             if isinstance(answer, Plan):
                 self._start(trace_job, answer)
-                rating = rate(answer.placements, self._cluster, PROFILES) if job.demands and is_busy else None
+                rating = (
+                    rate(answer.placements, job.by_uid, self._cluster, PROFILES) if job.demands and is_busy else None
+                )
                 if rating is not None:
                     yield rating
 
@@ -130,7 +132,7 @@ class Replay:
         demands = []
         for role in job.roles:
             name = f"{job.name}-{role.name}"
-            members = tuple(self._cluster.upsert_pod(pod)[0] for pod in members_of(name, role))
+            members = tuple(self._cluster.upsert_pod(pod) for pod in members_of(name, role))
             demands.append(Demand(f"default/{name}", len(members), 0, "Strict", members))
         everybody = tuple(member for demand in demands for member in demand.members)
         return Job(job.name, everybody, tuple(demands) if len(everybody) > 1 else ())

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import cast
 
 from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, node, node_name, pod, typed_node, typed_pod
+from koordpy.app.build import build_scheduler
+from koordpy.app.settings import Settings
+from koordpy.kube.client import Client
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement.pods import plan
-from koordpy.scheduler.ingest.intake import PodIntake
-from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import State, Ticket
-from koordpy.state.cluster import Cluster
 
 CPU = 32  # of a node, all taken by one pod
 TOO_MUCH_M = 64_000
@@ -32,34 +32,34 @@ class FullCluster:
 
     def __init__(self, nodes: int) -> None:
         self.now = 0.0
-        self.cluster = Cluster()
-        self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now)
-        self.intake = PodIntake(
-            self.cluster, self.queue, Jobs(self.cluster, self.queue, (SCHEDULER,)), on_gone=lambda _: None
-        )
+        built = build_scheduler(Settings(), cast("Client", None), clock=lambda: self.now, wall=lambda: self.now)
+        self.cluster, self.queue, self.intake, self._settle = (
+            built.cluster, built.queue, built.sinks.pods, built.sinks.settle_pods,
+        )  # fmt: skip
+        self._next = built.scheduler.next_ticket
         self._profile = default_profile(SCHEDULER)
         self._running: list[str] = []  # UIDs, one for each node
         for number in range(nodes):
             self.cluster.upsert_node(typed_node(node(number, cpu=CPU) | {"spec": {}}))
             running = typed_pod(pod(number, app="running", cpu_m=CPU * 1000, node=node_name(number)))
             self.intake.upsert(running)
-            self.intake.settle()
+            self._settle()
             self._running.append(running.metadata.uid)
 
-    def park(self, count: int, shapes: int, cpu_m: int) -> None:
+    def add_unschedulable(self, count: int, shapes: int, cpu_m: int) -> None:
         """This many pods that fit nowhere, all tried once."""
         first = len(self._running)
         for number in range(first, first + count):
             self.intake.upsert(typed_pod(pod(number, app="parked", cpu_m=cpu_m + number % shapes)))
-            self.intake.settle()
+            self._settle()
         self.drain()
-        if (parked := self.queue.counts()[State.PARKED]) != count:
+        if (parked := self.queue.counts()[State.UNSCHEDULABLE]) != count:
             raise BenchError(f"{parked:,} of {count:,} pods are parked: the others found room in a full cluster")
 
     def drain(self) -> int:
         """Try what is to be tried; says how many attempts it took."""
         attempts = 0
-        while (ticket := self.queue.pop()) is not None:
+        while (ticket := self._next()) is not None:
             self._attempt(ticket)
             attempts += 1
         return attempts
@@ -70,14 +70,14 @@ class FullCluster:
             self.now += 60.0  # every back-off is over
             started = time.perf_counter()
             self.intake.remove("", uid)
-            self.intake.settle()
+            self._settle()
             attempts = self.drain()
             yield time.perf_counter() - started, attempts
 
     def _attempt(self, ticket: Ticket) -> None:
         answer = plan(Job(ticket.key, (self.cluster.pods[ticket.key],)), self.cluster, self._profile)
         if isinstance(answer, Refusal):
-            self.queue.park(ticket, answer.cures)
+            self.queue.add_unschedulable(ticket, answer)
             return
         for placement in answer.placements:
             self.cluster.assume(placement.uid, placement.node)
@@ -91,7 +91,7 @@ def figures(parked: int, nodes: int, events: int) -> list[Figure]:
         alike = f"{parked:,} parked of {shapes:,} {'shape' if shapes == 1 else 'shapes'}, {nodes:,} nodes"
         for room, cpu_m in (("for nobody", TOO_MUCH_M), ("for one", FITS_ONE_M)):
             full = FullCluster(nodes)
-            full.park(parked, shapes, cpu_m)
+            full.add_unschedulable(parked, shapes, cpu_m)
             found += _leaving(f"a pod leaves, room {room}, {alike}", full, events)
     return found
 

@@ -1,39 +1,23 @@
-"""How to test a plugin: a picture of a few nodes, a profile with the plugin, and a question."""  # noqa: INP001 - a file beside the package
+"""How to test a plugin: a few nodes, a profile with the plugin, and a pod."""  # noqa: INP001 - a file beside the package
 
-import msgspec
+from koordpy.plugin import Plan, PluginSet, ProfileSpec, Refusal, plan_pod
 
-from koordpy.api.node import Node
-from koordpy.api.pod import Pod
-from koordpy.plan.framework.answers import Plan, Refusal
-from koordpy.plan.framework.job import Job
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile
-from koordpy.plan.placement.pods import plan
-from koordpy.state.cluster import Cluster
-
-BOTH = Wishes(everywhere=PluginSet(enabled=(("TeamNodes", 0), ("CheapNodes", 5))))
+BOTH = ProfileSpec(everywhere=PluginSet(enabled=(("TeamNodes", 0), ("CheapNodes", 5))))
 
 
-def cluster_of(**labels: dict[str, str]) -> Cluster:
-    """Equal nodes, but for their labels."""
-    cluster = Cluster()
-    for name, own in labels.items():
-        has = {"cpu": "4", "memory": "8Gi", "pods": "10"}
-        obj = {"metadata": {"name": name, "labels": own}, "status": {"allocatable": has}}
-        cluster.upsert_node(msgspec.convert(obj, Node))
-    return cluster
-
-
-def plan_one(cluster: Cluster, namespace: str) -> Plan | Refusal:
-    obj = {"metadata": {"name": "p", "namespace": namespace, "uid": "1"}, "spec": {"containers": [{"name": "main"}]}}
-    record, _ = cluster.upsert_pod(msgspec.convert(obj, Pod))
-    return plan(Job(record.uid, (record,)), cluster, build_profile("koord-scheduler", BOTH))
+def plan_on(namespace: str, **labels: dict[str, str]) -> Plan | Refusal:
+    """Nodes that are equal but for their labels."""
+    has = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    nodes = [{"metadata": {"name": n, "labels": own}, "status": {"allocatable": has}} for n, own in labels.items()]
+    pod = {"metadata": {"name": "p", "namespace": namespace, "uid": "1"}, "spec": {"containers": [{"name": "main"}]}}
+    return plan_pod(pod, nodes=nodes, profile=BOTH)
 
 
 def test_a_pod_of_another_team_is_refused() -> None:
-    answer = plan_one(cluster_of(n1={"example.com/team": "red"}), namespace="blue")
+    answer = plan_on("blue", n1={"example.com/team": "red"})
     assert answer.message == "0/1 nodes are available: 1 node(s) belonged to another team."
 
 
 def test_the_cheapest_node_is_taken() -> None:
-    cluster = cluster_of(n1={"example.com/price": "9"}, n2={"example.com/price": "3"}, n3={})
-    assert plan_one(cluster, namespace="blue").placements[0].node == "n2"
+    answer = plan_on("blue", n1={"example.com/price": "9"}, n2={"example.com/price": "3"}, n3={})
+    assert answer.placements[0].node == "n2"

@@ -15,6 +15,9 @@ from koordpy.api.meta import ListMeta, Struct
 
 T = TypeVar("T")
 
+# What is raised for JSON that is none, that is not what was expected, or that nests deeper than anyone would write.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 class Page(Struct, frozen=True):
     """One page of a list, its items still raw."""
@@ -49,16 +52,22 @@ class _MetadataOnly(Struct, frozen=True):
 
 
 class Decoder(Generic[T]):
-    """Decodes one kind."""
+    """Decodes one kind. Decoders of the same kind into the same struct are equal."""
 
     def __init__(self, kind: str, struct: type[T]) -> None:
-        self.kind = kind
+        self.kind, self.struct = kind, struct
         self._decoder = msgspec.json.Decoder(struct)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Decoder) and (self.kind, self.struct) == (other.kind, other.struct)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.struct))
 
     def __call__(self, raw: msgspec.Raw | bytes) -> T:
         try:
             return self._decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise MalformedObject(self.kind, _key_of(raw), str(error)) from None
 
 
@@ -72,7 +81,7 @@ def decode_status(raw: msgspec.Raw | bytes) -> Status:
     """The API server's refusal; an empty one when a proxy answered in its place."""
     try:
         return _status_decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return Status(message=bytes(raw[:200]).decode(errors="replace").strip())
 
 
@@ -80,13 +89,13 @@ def resource_version_of(raw: msgspec.Raw | bytes) -> str:
     """The resource version of an object that may be unreadable otherwise; empty when there is none."""
     try:
         return _metadata_decoder.decode(raw).metadata.resource_version
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return ""
 
 
 def _key_of(raw: msgspec.Raw | bytes) -> str:
     try:
         metadata = _metadata_decoder.decode(raw).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return "?"
     return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name

@@ -44,7 +44,7 @@ class Complaint(NamedTuple):
     problem: str
 
 
-class Wishes(NamedTuple):
+class GangDeclaration(NamedTuple):
     """What one object says; None where it says nothing that can be used."""
 
     minimum: int | None = None
@@ -57,7 +57,7 @@ class Wishes(NamedTuple):
     complaints: tuple[Complaint, ...] = ()
 
 
-SAYS_NOTHING = Wishes()
+DECLARES_NOTHING = GangDeclaration()
 
 # The keys of each field, the one that wins first.
 _KEYS: tuple[tuple[str, ...], ...] = (
@@ -88,21 +88,21 @@ def membership_of(meta: ObjectMeta) -> Membership | None:
     return Membership(f"{meta.namespace}/{name}", by_pod_group=False) if name else None
 
 
-def wishes_of(meta: ObjectMeta) -> Wishes:
+def declaration_of(meta: ObjectMeta) -> GangDeclaration:
     """What a pod or a PodGroup says about its gang."""
     labels, annotations = meta.labels, meta.annotations
     said = tuple([(key, annotations[key]) for key in _SAID if key in annotations])
     labelled = tuple([(key, labels[key]) for key in _ALSO_LABELS if key in labels])
-    return _read(labelled, said) if said or labelled else SAYS_NOTHING
+    return _read(labelled, said) if said or labelled else DECLARES_NOTHING
 
 
 @lru_cache(maxsize=4096)  # the members of a gang all say the same, in words that are thus read once
-def _read(labelled: tuple[tuple[str, str], ...], said: tuple[tuple[str, str], ...]) -> Wishes:
+def _read(labelled: tuple[tuple[str, str], ...], said: tuple[tuple[str, str], ...]) -> GangDeclaration:
     complaints: list[Complaint] = []
     minimum, total, mode, group, wait, policy, topology = (
         tuple(_values(field_keys, dict(labelled), dict(said))) for field_keys in _KEYS
     )
-    return Wishes(
+    return GangDeclaration(
         minimum=_first(minimum, _count, complaints),
         total=_first(total, _count, complaints),
         mode=_first(mode, lambda text: _one_of(text, MODES), complaints),

@@ -39,6 +39,18 @@ class ObjectMeta(Struct, frozen=True):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+class PartialObjectMetadata(Struct, frozen=True):
+    """What the API server sends of any object when it is asked for the metadata alone.
+
+    `kind` and `api_version` are then those of this struct; a server that cannot do this sends the whole object, with
+    its own.
+    """
+
+    metadata: ObjectMeta
+    api_version: str = ""
+    kind: str = ""
+
+
 class ListMeta(Struct, frozen=True):
     resource_version: str = ""
     continue_: str = msgspec.field(name="continue", default="")
@@ -60,3 +72,4 @@ class Condition(Struct, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
+    last_transition_time: str | None = None

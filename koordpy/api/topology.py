@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from koordpy.api.decode import UNREADABLE
 from koordpy.api.errors import MalformedValue
 from koordpy.api.meta import ObjectMeta, Struct
 
@@ -54,7 +55,7 @@ def gather_rules(text: str) -> tuple[GatherRule, ...]:
     """The rules of a `network-topology-spec`; raises MalformedValue."""
     try:
         rules = msgspec.json.decode(text, type=_Gather).gather_strategy
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise MalformedValue("network-topology-spec", text, f"cannot be read: {error}") from None
     return tuple(
         GatherRule(rule.layer.lower(), rule.strategy == "MustGather", max(rule.pod_count_multiple, 1)) for rule in rules

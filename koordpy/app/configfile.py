@@ -25,7 +25,7 @@ from koordpy.app.settings import LeaderElection, Settings
 from koordpy.kube.leader import Timing
 from koordpy.plan.framework.arguments import volume_bind_timeout_s
 from koordpy.plan.framework.profile import Profile
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.framework.profiles import PluginSet, ProfileSpec, build_profile
 from koordpy.plan.framework.registry import WITHOUT_MEANING
 from koordpy.scheduler.settings import GangSettings
 from koordpy.state.gangs.spec import GangDefaults
@@ -213,14 +213,14 @@ def _profile(number: int, file: _Profile) -> Profile:
     for i, name in enumerate(names):
         if name in names[:i]:
             raise MalformedValue(f"profiles[{number}].pluginConfig[{i}].name", name, "stands there twice")
-    wishes = Wishes(
+    spec = ProfileSpec(
         everywhere=file.plugins.multi_point.chosen(),
         filters=file.plugins.filter.chosen(),
         scores=file.plugins.score.chosen(),
         args={config.name: config.args for config in file.plugin_config},
     )
     try:
-        profile = build_profile(file.scheduler_name, wishes)
+        profile = build_profile(file.scheduler_name, spec)
     except (MalformedValue, Misread) as error:
         raise BadConfig(f"profiles[{number}].{error}") from None
     return replace(profile, preempts=file.koordpy.preemption != "Never")

@@ -1,7 +1,8 @@
-"""`koordpy controllers` put together: connection, watches, lease, looks and health, as one tree of tasks.
+"""`koordpy controllers` put together: connection, lease, controllers and health, as one tree of tasks.
 
-It runs by itself, or beside the scheduler in one loop (`koordpy run --with-controllers`); either way with a lease of
-its own, so that of all replicas one writes.
+The controllers run in a process of their own, or beside the scheduler in one loop (`koordpy run --with-controllers`).
+Either way they have a lease of their own, so that of all replicas one writes. This module decides nothing about any
+object: each controller has a room in `koordpy/controllers/`.
 """
 
 from __future__ import annotations
@@ -16,63 +17,57 @@ from typing import Any
 import structlog
 
 from koordpy import __version__, metrics
-from koordpy.api.decode import Decoder
-from koordpy.api.podgroup import GROUPS
 from koordpy.app.process import check_reachable
 from koordpy.app.settings import Settings
-from koordpy.controllers.podgroup.api import PodGroupApi
-from koordpy.controllers.podgroup.controller import StatusKeeper
-from koordpy.controllers.podgroup.gangs import Roster
-from koordpy.controllers.podgroup.members import GangPod
-from koordpy.controllers.runtime.workqueue import Agenda
-from koordpy.controllers.topology.setup import TopologyController
+from koordpy.controllers.podgroup.controller import podgroup_controller
+from koordpy.controllers.runtime.controller import Controller
+from koordpy.controllers.topology.controller import topology_controller
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
 from koordpy.kube.http.transport import HttpTransport
 from koordpy.kube.leader import LeaderLease, LeaseName
-from koordpy.kube.watch.reflector import Reflector, Resource
+from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.server.health import Health
 from koordpy.server.http import application, serve
 from koordpy.server.settings import Serving
 
 LEASE = "koordpy-controllers"
-_WIDTH = 8  # writes in flight
-
-# All pods, not only those with a label: annotations can name a gang, and cannot be selected by. Finished ones as well.
-_PODS = Resource("/api/v1/pods", Decoder("Pod", GangPod))
+WORKERS = 8  # status writes in flight; each has a connection
 
 log = structlog.get_logger()
 
 
 async def run(settings: Settings, serving: Serving | None) -> None:
-    """Keep statuses true until cancelled; raises CannotStart, BadCredentials or CannotServe with one line.
+    """Keep statuses up to date until cancelled; raises CannotStart, BadCredentials or CannotServe with one line.
 
     `settings` are the scheduler's: which pods are ours, how leaders are elected, and where the API server is.
     """
     credentials = await load_credentials(settings.kubeconfig)
-    async with HttpTransport(credentials, connections=_WIDTH) as transport:
+    async with HttpTransport(credentials, connections=WORKERS) as transport:
         client = Client(transport)
         await check_reachable(client, "/api/v1/pods")
-        await Controllers(client, settings).run(serving)
+        reflectors = SharedReflectors(client)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(reflectors.run())
+            tasks.create_task(Controllers(client, settings, reflectors).run(serving))
 
 
 class Controllers:
-    """The controllers on a given connection."""
+    """All controllers. Reconcilers run only while this process leads; the reflectors are run by whoever made them."""
 
-    def __init__(self, client: Client, settings: Settings, wall: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, client: Client, settings: Settings, reflectors: SharedReflectors, clock: Callable[[], float] = time.time
+    ) -> None:
         schedulers = [profile.scheduler_name for profile in settings.profiles]
-        self._lease, writing = _elected(client, settings)
-        self._agenda = Agenda(_WIDTH)
-        self.roster = Roster(schedulers, self._agenda.note, wall)
-        apis = {group: PodGroupApi(group, self.roster) for group in GROUPS}
-        self._pods = Reflector(client, _PODS, self.roster)
-        pod_groups = (Reflector(client, api.resource, api) for api in apis.values())
-        self._topology = TopologyController(client, writing, wall)
-        self._reflectors: tuple[Reflector[Any], ...] = (self._pods, *pod_groups, *self._topology.reflectors)
-        self._keeper = StatusKeeper(writing, self.roster, apis, self._agenda)
-        self.health = Health(ready=self._checks())
+        self._lease, writing = lease_and_writing_client(client, settings)
+        self._controllers: tuple[Controller[Any], ...] = (
+            podgroup_controller(reflectors, writing, schedulers, clock, workers=WORKERS),
+            topology_controller(reflectors, writing, clock),
+        )
+        self._reflectors = reflectors
+        self.health = Health(self._checks)
 
-    async def run(self, serving: Serving | None) -> None:
+    async def run(self, serving: Serving | None = None) -> None:
         """Until cancelled."""
         metrics.BUILD.labels(__version__).set(1)
         log.info("starting_controllers", version=__version__)
@@ -80,40 +75,31 @@ class Controllers:
             async with asyncio.TaskGroup() as tasks:
                 if serving is not None:
                     tasks.create_task(serve(application(self.health, lambda: None), serving))
-                for reflector in self._reflectors:
-                    tasks.create_task(reflector.run())
                 tasks.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
         finally:
-            self.health.stopping = True
+            self.health.shut_down()
 
     async def _lead(self) -> None:
         if self._lease is None:
             metrics.CONTROLLERS_LEADER.set(1)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._keep_pod_groups())
-            tasks.create_task(self._topology.run())
-
-    async def _keep_pod_groups(self) -> None:
-        await self._pods.synced.wait()  # half of the pods would make half a gang
-        keys = [gang.key for gang in self.roster if gang.pod_groups]
-        log.info("keeping_podgroup_status", podgroups=len(keys))
-        await self._agenda.run(self._keeper.look, keys)
+            for controller in self._controllers:
+                tasks.create_task(controller.run())
 
     def _checks(self) -> dict[str, Callable[[], str]]:
-        checks = {f"watch-{each.full_name}": _trouble(each) for each in self._reflectors}
-        checks["podgroup-status"] = lambda: self._keeper.trouble
-        checks["topology-status"] = lambda: self._topology.trouble
+        checks = self._reflectors.checks()
+        checks |= {f"{each.name}-status": _status_check(each) for each in self._controllers}
         if (lease := self._lease) is not None:
             checks["leader-election"] = lambda: lease.trouble
         return checks
 
 
-def _trouble(reflector: Reflector[Any]) -> Callable[[], str]:
-    return lambda: reflector.trouble or ("" if reflector.synced.is_set() else "not synced yet")
+def _status_check(controller: Controller[Any]) -> Callable[[], str]:
+    return lambda: controller.trouble
 
 
-def _elected(client: Client, settings: Settings) -> tuple[LeaderLease | None, Client]:
-    """The lease, and a client that writes only while we hold it."""
+def lease_and_writing_client(client: Client, settings: Settings) -> tuple[LeaderLease | None, Client]:
+    """The lease, if leaders are elected, and a client that refuses to write unless this process holds it."""
     election = settings.leader_election
     if not election.enabled:
         return None, client

@@ -1,4 +1,4 @@
-"""`koordpy run` put together: connection, picture, watches, lease, scheduler and health, as one tree of tasks.
+"""`koordpy run` put together: connection, state, watches, lease, scheduler and health, as one tree of tasks.
 
 Everything lives in one task group. Losing the lease cancels what writes and keeps what watches; a signal cancels all of
 it, releases the lease and ends the process with 0.
@@ -16,21 +16,17 @@ from collections.abc import Callable
 import structlog
 
 from koordpy import __version__, metrics
+from koordpy.app.build import build_scheduler
 from koordpy.app.settings import Settings
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, Transient
 from koordpy.kube.http.transport import HttpTransport
 from koordpy.kube.leader import LeaderLease, LeaseName
-from koordpy.scheduler.execute.volumes import VolumeBinder
+from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.scheduler.ingest.watches import Watches
-from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.loop import Scheduler
-from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import State
-from koordpy.scheduler.report.reporter import Reporter
 from koordpy.server.health import Health
-from koordpy.state.cluster import Cluster
 
 # Connections for what is not a bind, so that neither waits for one of the other's.
 _FOR_THE_REST = 32
@@ -45,10 +41,15 @@ class CannotStart(Exception):
 async def run(settings: Settings) -> None:
     """Schedule until cancelled; raises CannotStart, BadCredentials or CannotServe with one line for the user."""
     credentials = await load_credentials(settings.kubeconfig)
-    async with HttpTransport(credentials, connections=settings.bind_width + _FOR_THE_REST) as transport:
+    async with HttpTransport(credentials, connections=connections(settings)) as transport:
         client = Client(transport)
         await check_reachable(client, "/api/v1/nodes")
-        await Process(client, settings).run()
+        await Process(client, settings, SharedReflectors(client)).run()
+
+
+def connections(settings: Settings) -> int:
+    """For the scheduler's binds, and for the rest beside them."""
+    return settings.bind_width + _FOR_THE_REST
 
 
 async def check_reachable(client: Client, path: str) -> None:
@@ -66,9 +67,9 @@ async def check_reachable(client: Client, path: str) -> None:
 
 
 class Process:
-    """One running scheduler on a given connection."""
+    """One running scheduler on a given connection; it runs the reflectors, whoever else has subscribed to them."""
 
-    def __init__(self, client: Client, settings: Settings) -> None:
+    def __init__(self, client: Client, settings: Settings, reflectors: SharedReflectors) -> None:
         identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
         election = settings.leader_election
         self._settings = settings
@@ -80,38 +81,9 @@ class Process:
             writing = client.guarded_by(self._lease.holds)
         else:
             writing = client
-        self.cluster = Cluster()
-        self.cluster.nodes.counts_all_resources = all(p.counts_all_resources for p in settings.profiles)
-        self.queue = JobQueue(first_backoff_s=settings.first_backoff_s, most_backoff_s=settings.most_backoff_s)
-        profiles = {profile.scheduler_name: profile for profile in settings.profiles}
-        jobs = Jobs(self.cluster, self.queue, profiles.keys())
-        self.cluster.gangs.defaults = settings.gang_defaults
-        self.cluster.evictable.protected_namespaces = settings.protected_namespaces
-        self.cluster.evictable.in_use = any(profile.preempts for profile in settings.profiles)
-        reporter = Reporter(writing, self.cluster, identity)
-        volumes = VolumeBinder(writing, self.cluster, settings.volume_bind_timeout_s)
-        self.scheduler = Scheduler(
-            writing,
-            self.cluster,
-            self.queue,
-            jobs,
-            profiles=profiles,
-            reporter=reporter,
-            volumes=volumes,
-            bind_width=settings.bind_width,
-            gangs=settings.gangs,
-        )
-        self._watches = Watches(
-            client,
-            self.cluster,
-            self.queue,
-            jobs,
-            on_pod_gone=(reporter.forget, self.scheduler.evictor.pod_gone),
-            on_storage_changed=volumes.storage_changed,
-        )
-        self.health = Health(ready=self._watches.checks())
-        if self._lease is not None:
-            self.health.ready["leader-election"] = _electing(self._lease)
+        self.built = build_scheduler(settings, writing, instance=identity)
+        self._reflectors, self._watches = reflectors, Watches(reflectors, self.built.sinks)
+        self.health = Health(self._checks)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -119,12 +91,16 @@ class Process:
         log.info("starting", version=__version__, profiles=[p.scheduler_name for p in self._settings.profiles])
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._watches.run())
+                group.create_task(self._reflectors.run())
                 group.create_task(self._serve())
                 group.create_task(_measure_lag())
                 group.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
         finally:
-            self.health.stopping = True
+            self.health.shut_down()
+
+    def _checks(self) -> dict[str, Callable[[], str]]:
+        election = {"leader-election": _electing(self._lease)} if self._lease is not None else {}
+        return self._reflectors.checks() | election
 
     async def _serve(self) -> None:
         """Loading a web server takes a moment, so that is done while the API server puts the first lists together."""
@@ -133,7 +109,7 @@ class Process:
         from koordpy.server.http import application, serve  # noqa: PLC0415
 
         app = application(self.health, self._refresh_gauges)
-        add_gang_routes(app, self.cluster.gangs, lambda: self._leads)
+        add_gang_routes(app, self.built.cluster.gangs, lambda: self._leads)
         await serve(app, self._settings.serving)
 
     async def _lead(self) -> None:
@@ -145,36 +121,34 @@ class Process:
             # Whoever led before us may have bound pods a moment ago that our watch has not shown yet.
             await self._watches.pods.resync()
         gc.collect()
-        gc.freeze()  # the picture stays; no later collection needs to look at it
-        self.scheduler.start_over()
+        gc.freeze()  # the state stays; no later collection needs to look at it
+        self.built.scheduler.start_over()
         log.info(
             "scheduling",
-            nodes=len(self.cluster.nodes),
-            pods=len(self.cluster.pods),
+            nodes=len(self.built.cluster.nodes),
+            pods=len(self.built.cluster.pods),
             seconds=round(time.monotonic() - began, 3),
         )
         self._leads = True
         try:
-            await self.scheduler.run()
+            await self.built.scheduler.run()
         finally:
             self._leads = False
 
     def _refresh_gauges(self) -> None:
-        counts = self.queue.counts()
-        for state in (State.ACTIVE, State.BACKOFF, State.PARKED):
+        cluster, queue = self.built.cluster, self.built.queue
+        counts = queue.counts()
+        for state in (State.ACTIVE, State.BACKOFF, State.UNSCHEDULABLE):
             metrics.PENDING_PODS.labels(state.value).set(counts[state])
         metrics.UNSCHEDULABLE_PODS.clear()
-        for plugin, number in self.queue.parked_by_plugin().items():
+        for plugin, number in queue.unschedulable_by_plugin().items():
             metrics.UNSCHEDULABLE_PODS.labels(plugin).set(number)
-        for (state, event), number in self.queue.entered.items():
-            metrics.INCOMING_PODS.labels(state.value, event).set(number)
-        metrics.GANG_WAITING.set(len(self.scheduler.room))
-        metrics.PENDING_PODS.labels("gated").set(sum(1 for p in self.cluster.pods.values() if p.gated))
-        metrics.CACHE_SIZE.labels("nodes").set(len(self.cluster.nodes))
-        metrics.CACHE_SIZE.labels("pods").set(len(self.cluster.pods))
-        metrics.CACHE_SIZE.labels("assumed_pods").set(
-            sum(1 for p in self.cluster.pods.values() if p.node and not p.bound)
-        )
+        metrics.GANG_WAITING.set(len(self.built.room))
+        metrics.PENDING_PODS.labels("gated").set(sum(1 for p in cluster.pods.values() if p.gated))
+        metrics.CACHE_SIZE.labels("nodes").set(len(cluster.nodes))
+        metrics.CACHE_SIZE.labels("pods").set(len(cluster.pods))
+        assumed = sum(1 for p in cluster.pods.values() if p.node and not p.bound)
+        metrics.CACHE_SIZE.labels("assumed_pods").set(assumed)
 
 
 def _electing(lease: LeaderLease) -> Callable[[], str]:

@@ -15,7 +15,7 @@ from koordpy.api.node import Node
 from koordpy.api.pod import Container, Pod, PodSpec, Resources
 from koordpy.api.topology import GROUP, KIND, NAME, VERSION, ClusterNetworkTopology, Layer, chain
 from koordpy.app.process import CannotStart
-from koordpy.controllers.topology.outline import Branch, outline
+from koordpy.controllers.topology.domains import Domain, domain_tree
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, NotFound
@@ -44,7 +44,7 @@ class Survey:
     """What was found; arrays are over node rows, `[N]`."""
 
     cluster: Cluster
-    tree: Branch
+    tree: Domain
     on_empty: Ints  # slots, were there no pods
     free: Ints  # slots
     remarks: tuple[str, ...]
@@ -73,7 +73,7 @@ async def _read(client: Client, request: dict[str, str]) -> Survey:
     on_empty = _slots(cluster, shape)
     async for pod in listed(client, _PODS, skipped):
         cluster.upsert_pod(pod)
-    tree = outline(cluster.topology, cluster.nodes)
+    tree = domain_tree(cluster.topology, cluster.nodes)
     assert tree is not None, "the layers have been set"
     remarks = (*_remarks(cluster, request, on_empty), *(f"left out: {error}" for error in skipped))
     return Survey(cluster, tree, on_empty, _slots(cluster, shape), remarks)

@@ -14,7 +14,7 @@ from rich.text import Text
 from koordpy.api.topology import CLUSTER_LAYER, NODE_LAYER
 from koordpy.app.process import CannotStart
 from koordpy.cli.slots import Survey
-from koordpy.controllers.topology.outline import Branch
+from koordpy.controllers.topology.domains import Domain
 from koordpy.state.arrays import Ints
 from koordpy.state.natural import natural
 
@@ -42,17 +42,17 @@ def rows_of(survey: Survey, depth: str | None) -> list[Row]:
     return list(_rows(survey, survey.tree, matching[0], ()))
 
 
-def _rows(survey: Survey, branch: Branch, more: int, last: tuple[bool, ...]) -> Iterator[Row]:
-    yield _row(survey, last, _label(branch), branch.rows)
-    if more and branch.below == NODE_LAYER:
+def _rows(survey: Survey, domain: Domain, more: int, last: tuple[bool, ...]) -> Iterator[Row]:
+    yield _row(survey, last, _label(domain), domain.rows)
+    if more and domain.child_layer == NODE_LAYER:
         names = survey.cluster.nodes.names
-        nodes = sorted(branch.rows.tolist(), key=lambda row: (natural(names[row]), names[row]))
+        nodes = sorted(domain.rows.tolist(), key=lambda row: (natural(names[row]), names[row]))
         for number, row in enumerate(nodes, 1):
             here = np.array([row], dtype=np.int64)
             yield _row(survey, (*last, number == len(nodes)), names[row], here)
     elif more:
-        for number, child in enumerate(branch.children, 1):
-            yield from _rows(survey, child, more - 1, (*last, number == len(branch.children)))
+        for number, child in enumerate(domain.children, 1):
+            yield from _rows(survey, child, more - 1, (*last, number == len(domain.children)))
 
 
 def _row(survey: Survey, last: tuple[bool, ...], label: str, rows: Ints) -> Row:
@@ -60,10 +60,10 @@ def _row(survey: Survey, last: tuple[bool, ...], label: str, rows: Ints) -> Row:
     return Row(last, label, len(rows), free, int(survey.on_empty[rows].sum()) - free)
 
 
-def _label(branch: Branch) -> str:
-    if branch.layer == CLUSTER_LAYER:
+def _label(domain: Domain) -> str:
+    if domain.layer == CLUSTER_LAYER:
         return "cluster"
-    return f"{branch.layer}/{branch.name or '(no label)'}"
+    return f"{domain.layer}/{domain.name or '(no label)'}"
 
 
 def in_text(rows: list[Row], remarks: tuple[str, ...]) -> None:

@@ -15,14 +15,16 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from koordpy.api.decode import Page, decode_page
+from koordpy.api.decode import UNREADABLE, Page, decode_page
 from koordpy.kube.backoff import Backoff
 from koordpy.kube.errors import ApiError, NotFound, Transient, Unavailable, error_of
-from koordpy.kube.http.transport import MaySend, Transport, always
+from koordpy.kube.http.transport import JSON, MaySend, Transport, always
 
-JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+# Metadata alone, for objects of which only owners and labels matter; a server that cannot do this sends all of them.
+_METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
+_METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
 _WRITE_TIMEOUT_S = 10.0
 _LIST_TIMEOUT_S = 60.0  # a page of 500 large pods from a busy API server
@@ -43,8 +45,8 @@ class Client:
         """The same connection, writing only while `may_write()`; asked before each attempt and as it is sent."""
         return Client(self._transport, may_write)
 
-    async def get(self, path: str) -> bytes:
-        return await self._once("GET", path, b"", JSON, _WRITE_TIMEOUT_S)
+    async def get(self, path: str, *, metadata_only: bool = False) -> bytes:
+        return await self._once("GET", path, timeout_s=_WRITE_TIMEOUT_S, accept=_METADATA if metadata_only else JSON)
 
     async def get_patiently(self, path: str) -> bytes:
         """The answer, however long it takes until the API server can give one."""
@@ -57,17 +59,21 @@ class Client:
             except ApiError as error:
                 await asyncio.sleep(backoff.next_s(at_least_s=error.retry_after))
 
-    async def page(self, path: str, **query: str | int) -> Page:
+    async def page(self, path: str, *, metadata_only: bool = False, **query: str | int) -> Page:
         """One page of a list."""
-        answer = await self._once("GET", with_query(path, query), b"", JSON, _LIST_TIMEOUT_S)
+        accept = _METADATA_LIST if metadata_only else JSON
+        answer = await self._once("GET", with_query(path, query), timeout_s=_LIST_TIMEOUT_S, accept=accept)
         try:
             return decode_page(answer)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:  # such as a proxy's log-in page, sent with 200
+        except UNREADABLE as error:  # such as a proxy's log-in page, sent with 200
             raise Unavailable(f"GET {path}: the answer is not a list of objects: {error}") from None
 
-    def watch(self, path: str, **query: str | int) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def watch(
+        self, path: str, *, metadata_only: bool = False, **query: str | int
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """The bytes of a watch, in whatever pieces they arrive."""
-        return self._transport.stream(with_query(path, {"watch": "true", **query}))
+        accept = _METADATA if metadata_only else JSON
+        return self._transport.stream(with_query(path, {"watch": "true", **query}), accept=accept)
 
     async def write(
         self, method: str, path: str, body: Any, *, content_type: str = JSON, attempts: int = 5, timeout_s: float = 0.0
@@ -80,7 +86,12 @@ class Client:
                 raise NotLeading(f"{method} {path}: not sent, this process is not certain to be the leader")
             try:
                 return await self._once(
-                    method, path, encoded, content_type, timeout_s or _WRITE_TIMEOUT_S, may_send=self._may_write
+                    method,
+                    path,
+                    encoded,
+                    content_type=content_type,
+                    timeout_s=timeout_s or _WRITE_TIMEOUT_S,
+                    may_send=self._may_write,
                 )
             except Transient as error:
                 if attempt == attempts:
@@ -90,10 +101,18 @@ class Client:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _once(
-        self, method: str, path: str, body: bytes, content_type: str, timeout_s: float, *, may_send: MaySend = always
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        content_type: str = JSON,
+        accept: str = JSON,
+        timeout_s: float,
+        may_send: MaySend = always,
     ) -> bytes:
         answer = await self._transport.send(
-            method, path, body, content_type=content_type, timeout_s=timeout_s, may_send=may_send
+            method, path, body, content_type=content_type, accept=accept, timeout_s=timeout_s, may_send=may_send
         )
         if answer.status >= 300:
             raise error_of(method, path, answer.status, answer.body, answer.retry_after)

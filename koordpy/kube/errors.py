@@ -54,6 +54,9 @@ class Unavailable(Transient):
     """5xx, a time limit, or a broken connection."""
 
 
+# A kube-apiserver asks for one second; whoever asks for a year would silence a watch for good.
+_MOST_RETRY_AFTER_S = 300.0
+
 _BY_STATUS: dict[int, type[ApiError]] = {
     400: Invalid,
     401: Unauthorized,
@@ -73,5 +76,11 @@ def error_of(method: str, path: str, status: int, body: bytes, retry_after: str 
     if kind is Conflict and answer.reason == "AlreadyExists":
         kind = AlreadyExists
     text = answer.message or answer.reason or "no explanation"
-    seconds = float(retry_after) if retry_after is not None and retry_after.isdigit() else None
-    return kind(f"{method} {path}: {status} {text}", status=status, retry_after=seconds)
+    return kind(f"{method} {path}: {status} {text}", status=status, retry_after=_seconds(retry_after))
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """What the header asks for; a date is ignored."""
+    if retry_after is None or not (retry_after.isascii() and retry_after.isdigit()):
+        return None
+    return min(float(retry_after), _MOST_RETRY_AFTER_S)

@@ -24,7 +24,8 @@ Call = Callable[[], Awaitable[None]]
 class Lane:
     """Put calls in, `run` carries them out until cancelled. Calls handle their own errors.
 
-    One that is `behind` other lanes waits until those are empty, but each call no longer than `patience_s`.
+    `on_error` is called after one that did not. A lane that is `behind` others waits until those are empty, but each of
+    its calls no longer than `patience_s`.
     """
 
     def __init__(
@@ -34,14 +35,12 @@ class Lane:
         behind: tuple[Lane, ...] = (),
         patience_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
+        on_error: Callable[[], None] | None = None,
     ) -> None:
         self._width, self._behind, self._patience_s, self._clock = width, behind, patience_s, clock
+        self._on_error = on_error
         self._calls: asyncio.Queue[Call] = asyncio.Queue()
         self._left = 0  # calls that are not done
-
-    def go_behind(self, first: tuple[Lane, ...], patience_s: float) -> None:
-        """From now on, wait for other lanes."""
-        self._behind, self._patience_s = first, patience_s
 
     @property
     def is_idle(self) -> bool:
@@ -86,6 +85,8 @@ class Lane:
                 await call()
             except Exception:
                 log.exception("call_failed", hint="please report this; nothing else is affected")
+                if self._on_error is not None:
+                    self._on_error()
             finally:
                 self._done()
 

@@ -175,7 +175,7 @@ async def delete_pod(client: Client, pod: PodRef) -> None:
     await client.write("DELETE", pod.path, body)
 
 
-async def promise_node(client: Client, pod: PodRef, node: str) -> None:
+async def set_nominated_node(client: Client, pod: PodRef, node: str) -> None:
     """Set `status.nominatedNodeName`, or clear it."""
     body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node or None}}
     await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)

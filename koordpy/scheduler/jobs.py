@@ -6,33 +6,31 @@ ticket of their group of gangs. Members come and go by the thousand, so a change
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
-from koordpy.plan.framework.job import Demand, Job
-from koordpy.plan.placement.gang_rules import demands_of, is_ready
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.gang_rules import demands_of, is_ready, not_ready
+from koordpy.scheduler.equivalence import equivalence_of, equivalence_of_pod
 from koordpy.scheduler.queue.queue import JobQueue
-from koordpy.scheduler.queue.ticket import Alike, Ticket
+from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.state.cluster import Cluster
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.pods import PodRecord
-from koordpy.state.shapes import Shape
 
 
 class Jobs:
-    """Keeps the queue's tickets in step with the picture."""
+    """Keeps the queue's tickets in step with the cluster state."""
 
     def __init__(self, cluster: Cluster, queue: JobQueue, schedulers: Collection[str]) -> None:
         self._cluster, self._queue, self._schedulers = cluster, queue, schedulers
-        cluster.gangs.schedulers = schedulers
         self._groups: dict[str, GangGroup] = {}  # by ticket
         self._freed: set[str] = set()  # gangs whose pending members have tickets of their own
 
     # --- into the queue ---
 
     def pod_changed(self, record: PodRecord) -> None:
-        """A pod appeared or changed; what that means for its gang follows with the news."""
+        """A pod appeared or changed; what that means for its gang follows with the change log."""
         if record.scheduler in self._schedulers and record.schedulable and self._cluster.gangs.is_free(record):
             self._add(record)
         else:
@@ -41,26 +39,54 @@ class Jobs:
     def pod_gone(self, uid: str) -> None:
         self._queue.remove(uid)
 
-    def recheck_promises(self, nodes: Collection[str]) -> None:
-        """Something happened on these nodes: whoever was promised room there may have no use for it any more."""
-        for record in list(self._cluster.nominated.values()):
-            if record.nominated_node in nodes:
+    def reclassify(self, reshaped: Iterable[str]) -> None:
+        """Pods were given other shapes because a selector asks for a label of theirs. No job fits because of that.
+
+        But jobs that were equivalent may be so no more: they go on waiting, each in its own class.
+        """
+        groups: set[GangGroup] = set()
+        for uid in reshaped:
+            record = self._cluster.pods.get(uid)
+            if record is None or record.scheduler not in self._schedulers or not record.schedulable:
+                continue
+            if self._cluster.gangs.is_free(record):
+                self._queue.reclassify(uid, equivalence_of_pod(record))
+            else:
+                groups.add(self._cluster.gangs.group_of(record.gang))
+        for group in groups:
+            ticket = self._queue.get(key_of(group))
+            job = self.job_of(ticket) if ticket is not None else None
+            if ticket is not None and job is not None:
+                anywhere = ticket.equivalence.anywhere
+                self._queue.reclassify(ticket.key, equivalence_of(job, self._cluster)._replace(anywhere=anywhere))
+
+    def recheck_nominations(self, nodes: Collection[str]) -> None:
+        """Something happened on these nodes: pods that are nominated there may have no use for it any more."""
+        for node in nodes if len(self._cluster.nominations) else ():
+            for nomination in self._cluster.nominations.on(node):
+                record = nomination.pod
                 free = self._cluster.gangs.is_free(record)
-                self._queue.rouse(record.uid if free else key_of(self._cluster.gangs.group_of(record.gang)))
+                self._queue.activate(record.uid if free else key_of(self._cluster.gangs.group_of(record.gang)))
 
     def recheck_waiting(self, node: str) -> None:
-        """Something happened to this node: members that wait there for the rest may have to give their place up."""
+        """Something happened to this node: members that wait there at Permit may have to give their place up."""
         for record in list(self._cluster.gangs.all_waiting()):
             if record.node == node:
-                self.refresh(self._cluster.gangs.group_of(record.gang))
+                self.refresh_group(self._cluster.gangs.group_of(record.gang))
 
-    def take_note(self) -> None:
-        """Something happened to gangs: bring their tickets up to date."""
-        news = self._cluster.gangs.news
-        while news:
-            self.refresh(news.pop())
+    def recheck_min_resources(self) -> None:
+        """Room was taken: a group that waits at Permit and whose `minResources` are not covered any more gives way."""
+        for group in {self._cluster.gangs.group_of(record.gang) for record in self._cluster.gangs.all_waiting()}:
+            gangs = self._cluster.gangs.own(group)
+            if any(gang.spec.min_resources for gang in gangs) and not_ready(group, self._cluster, "") is not None:
+                self.refresh_group(group)
 
-    def refresh(self, group: GangGroup) -> None:
+    def refresh(self, groups: Iterable[GangGroup]) -> None:
+        """Something happened to groups of gangs: bring their tickets up to date."""
+        for group in groups:
+            self.refresh_group(group)
+
+    def refresh_group(self, group: GangGroup) -> None:
         """One ticket for what is still tied together, one for each pod that is free."""
         gangs = self._cluster.gangs.own(group)
         self._freed.difference_update(each for each in group if self._cluster.gangs.get(each) is None)
@@ -76,7 +102,7 @@ class Jobs:
             self._queue.remove(key)
             return
         self._groups[key] = group
-        self._queue.renew(
+        self._queue.update(
             key,
             priority=max(gang.priority for gang in tied or gangs),
             created=min(gang.created for gang in gangs),
@@ -86,25 +112,32 @@ class Jobs:
 
     def refresh_all(self) -> None:
         """Every pending pod and gang of ours gets its place, as at the beginning of leadership."""
+        for ticket in self._queue:
+            if ticket.key not in self._groups and ticket.key not in self._cluster.pods:
+                self._queue.remove(ticket.key)
+        self._freed.clear()
         for record in self._cluster.pods.values():
             self.pod_changed(record)
-        for gang in self._cluster.gangs:
-            self.refresh(self._cluster.gangs.group_of(gang.id))
-        self._cluster.gangs.news.clear()
+        now = {self._cluster.gangs.group_of(gang.id) for gang in self._cluster.gangs}
+        self.refresh(sorted(now.union(self._groups.values())))  # those that are no more lose their tickets
 
     def finish_half_bound(self) -> None:
-        """Whoever led before us died while binding a group: what it lacks goes before everything else."""
+        """The leader before us died while binding a group: what it lacks goes before everything else."""
         gangs = self._cluster.gangs
         for gang in gangs:
             gang.recovering = gangs.has_started(gangs.group_of(gang.id)) and not gang.is_bound
         for gang in [each for each in gangs if each.recovering]:
-            group = gangs.group_of(gang.id)
-            self.refresh(group)  # it may be ready only now that those count who are bound
-            self._queue.hurry(key_of(group))
-            lacking = gang.minimum - len(gang.bound) - len(gang.succeeded)
-            oldest = sorted(gang.pending.values(), key=lambda member: (member.created, member.name))
-            for member in oldest[:lacking]:
-                self._queue.hurry(member.uid)
+            self.refresh_group(gangs.group_of(gang.id))  # it may be ready only now that those count who are bound
+            for key in self._tickets_lacking(gang):
+                self._queue.move_to_front(key)
+
+    def _tickets_lacking(self, gang: Gang) -> list[str]:
+        """Of a half-bound gang: the tickets of the members that it lacks, or of its group while they are tied to it."""
+        oldest = sorted(gang.pending.values(), key=lambda member: (member.created, member.name))
+        if not oldest or not self._cluster.gangs.is_free(oldest[0]):
+            group = self._cluster.gangs.group_of(gang.id)
+            return [key_of(group)] if is_ready(group, self._cluster) else []
+        return [member.uid for member in oldest[: gang.minimum - len(gang.bound) - len(gang.succeeded)]]
 
     def give_back(self, record: PodRecord, ticket: Ticket) -> None:
         """A pod was not bound after all: it is tried again after a back-off, with its gang if that still waits."""
@@ -113,21 +146,21 @@ class Jobs:
             return
         if ticket.key != record.uid:
             ticket = Ticket(
-                record.uid, record.key, record.priority, alike_of_pod(record), record.created, ticket.first_seen
+                record.uid, record.key, record.priority, equivalence_of_pod(record), record.created, ticket.first_seen
             )
-        self._queue.retry(ticket, alike_of_pod(record))
+        self._queue.retry(ticket, equivalence_of_pod(record))
 
     def _give_back_to(self, group: GangGroup, ticket: Ticket) -> None:
         """Meanwhile the group may be another one, or have a ticket again for those that were left over."""
         key = key_of(group)
         if ticket.key == key:
             self._queue.retry(ticket)  # goes on counting its failures, if it is still the one
-        self.refresh(group)
+        self.refresh_group(group)
         self._queue.back_off(key)
 
     def _add(self, record: PodRecord) -> None:
-        alike = alike_of_pod(record)
-        self._queue.add(record.uid, alike, name=record.key, priority=record.priority, created=record.created)
+        equivalence = equivalence_of_pod(record)
+        self._queue.add(record.uid, equivalence, name=record.key, priority=record.priority, created=record.created)
 
     def _free(self, gang: Gang) -> None:
         if gang.id not in self._freed:  # those that come later come one by one
@@ -163,53 +196,3 @@ class Jobs:
 def key_of(group: GangGroup) -> str:
     """The name of a group, as Koordinator has it."""
     return ",".join(group)
-
-
-def alike_of_pod(record: PodRecord) -> Alike:
-    """What a pod has in common with those that get the same answer."""
-    wants = ((record.shape, 1),) if record.shape is not None else ()
-    return Alike(wants, record.scheduler, record.uid if record.nominated_node else record.preempts)
-
-
-def alike_of(job: Job, cluster: Cluster) -> Alike:
-    """What gangs have in common with those that get the same answer: the same demands, and nothing held so far.
-
-    One that is not even ready gets an answer of its own. Were it the newest of its kind to be refused, the others would
-    be thought beyond cure as well.
-    """
-    wants: Counter[Shape] = Counter()
-    group = cluster.gangs.group_of(job.demands[0].gang)
-    apart: list[object] = [] if is_ready(group, cluster) else [job.key]
-    for demand in job.demands:
-        gang = cluster.gangs.get(demand.gang)
-        shapes = Counter(member.shape for member in demand.members)
-        for shape, count in shapes.items():
-            others = len(demand.members) - count
-            if shape is not None and demand.mode == "NonStrict":
-                wants[shape] += 1  # it keeps whatever it can place, also of those it could do without
-            elif shape is not None and demand.needed > others:
-                wants[shape] += demand.needed - others
-        spec = gang.spec if gang is not None else None
-        apart.append(
-            (
-                demand.needed,
-                demand.mode,
-                frozenset(shapes.items()),
-                all(m.preempts for m in demand.members),
-                spec and (spec.min_resources, spec.topology),
-            )
-        )
-        if gang is not None and (_has_room_of_its_own(gang) or any(each.nominated_node for each in demand.members)):
-            apart.append(job.key)
-    if not wants:  # any one of them would do
-        wants = Counter({member.shape: 1 for member in job.members if member.shape is not None})
-    return Alike(tuple(wants.items()), _scheduler(job.demands), tuple(apart))
-
-
-def _has_room_of_its_own(gang: Gang) -> bool:
-    """What it holds counts for it alone: at Permit, and against its `minResources`."""
-    return bool(gang.waiting) or (bool(gang.spec.min_resources) and bool(gang.assumed or gang.bound))
-
-
-def _scheduler(demands: tuple[Demand, ...]) -> str:
-    return ",".join(sorted({member.scheduler for demand in demands for member in demand.members}))

@@ -1,54 +1,55 @@
-"""The story, top to bottom: next job, prefilter, plan, postfilter, reserve, permit, bind, report.
+"""The scheduling loop, top to bottom: next job, PreFilter, plan, PostFilter, reserve, permit, bind, report.
 
-Planning is synchronous and sees one moment of the picture; binding is asynchronous and happens meanwhile, in
-`binding.py`. A job is bound as a whole or not at all; what a gang that may accumulate has got so far waits in the
-waiting room, and is bound by nobody before the rest is there.
+Planning is synchronous and sees one moment of the cluster state; binding is asynchronous and happens meanwhile, in
+`execute/`. A job is bound as a whole or not at all; what a gang that may accumulate has got so far waits at Permit, and
+none of it is bound before the rest is there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 import structlog
 
 from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
-from koordpy.kube.client import Client
 from koordpy.plan.framework.answers import Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement.gang_rules import not_ready
 from koordpy.plan.topology.gather import complaints_about
 from koordpy.plan.topology.rating import rate
+from koordpy.scheduler.cycles import EvictionCycles, Hold
+from koordpy.scheduler.equivalence import equivalence_of
 from koordpy.scheduler.execute.bind import Binder
 from koordpy.scheduler.execute.evict import Evictor
-from koordpy.scheduler.execute.volumes import VolumeBinder
-from koordpy.scheduler.ingest.intake import wake
-from koordpy.scheduler.jobs import Jobs, alike_of
+from koordpy.scheduler.execute.inflight import InFlight
+from koordpy.scheduler.execute.lanes import Lanes
+from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
-from koordpy.scheduler.preempt import PostFilter
+from koordpy.scheduler.preempt import Decision, PostFilter, sides_of
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Ticket
+from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.report.reporter import Reporter
-from koordpy.scheduler.settings import GangSettings
+from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.pods import PodRecord
 
-# How long planning may keep the loop to itself before watches and binds get a turn.
+# How long planning may keep the event loop to itself before watches and binds get a turn.
 _SLICE_S = 0.005
-# Single pods of one shape that are planned together: enough to share the cost of a plan, few enough for a slice.
-_IN_ONE_BREATH = 64
+# Equivalent single pods that are planned together: enough to share the cost of a plan, few enough for a slice.
+_MOST_TOGETHER = 64
 # A pod's default grace period is 30 s, and the lease must be released within it.
 _FINISH_S = 5.0
-# How long pods are not told why they wait while others are evicted or bound: somebody waits for that; it takes moments.
-_TELL_WITHIN_S = 2.0
 # kube-scheduler's figures.
 _FLUSH_EVERY_S = 30.0
 _FLUSH_OLDER_THAN_S = 300.0
@@ -56,56 +57,45 @@ _FLUSH_OLDER_THAN_S = 300.0
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the loop works with; put together in `app/build.py`."""
+
+    cluster: Cluster
+    queue: JobQueue
+    jobs: Jobs
+    wakeups: Wakeups
+    recovery: Recovery
+    planning: Planning
+    permit: Permit
+    postfilter: PostFilter
+    cycles: EvictionCycles
+    lanes: Lanes
+    in_flight: InFlight
+    binder: Binder
+    evictor: Evictor
+    reporter: Reporter
+
+
 class Scheduler:
     """Schedules what is in the queue, for as long as it runs."""
 
-    def __init__(
-        self,
-        client: Client,
-        cluster: Cluster,
-        queue: JobQueue,
-        jobs: Jobs,
-        *,
-        profiles: Mapping[str, Profile],
-        reporter: Reporter,
-        volumes: VolumeBinder,
-        bind_width: int,
-        gangs: GangSettings | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._cluster, self._queue, self._jobs = cluster, queue, jobs
-        self._profiles, self._reporter = profiles, reporter
-        self._gangs = gangs or GangSettings()
-        self.binder = Binder(
-            client,
-            cluster,
-            jobs,
-            reporter=reporter,
-            volumes=volumes,
-            width=bind_width,
-            on_freed=lambda happened: wake(cluster, queue, happened),
-        )
-        self.evictor = Evictor(
-            client,
-            cluster,
-            reporter,
-            on_freed=lambda happened: wake(cluster, queue, happened),
-            on_withdrawn=lambda key, at_once: queue.rouse(key) if at_once else queue.back_off(key),
-            on_cleared=queue.try_now,
-        )
-        reporter.lane.go_behind((self.evictor.lane, self.binder.binds), _TELL_WITHIN_S)
-        self._planning = Planning(cluster, profiles, topology=self._gangs.topology)
-        self._permit = Permit(self._planning, queue, jobs, reporter=reporter, settings=self._gangs, clock=clock)
-        self.room = self._permit.room
-        self._postfilter = PostFilter(self._planning, queue, self._permit, self.evictor, clock)
-        self._ready = asyncio.Event()
-        queue.on_ready = self._ready.set
+    def __init__(self, parts: Parts, ready: asyncio.Event) -> None:
+        self._cluster, self._queue, self._jobs = parts.cluster, parts.queue, parts.jobs
+        self._wakeups, self._recovery = parts.wakeups, parts.recovery
+        self._planning, self._permit, self._postfilter = parts.planning, parts.permit, parts.postfilter
+        self._lanes, self._binder, self._evictor = parts.lanes, parts.binder, parts.evictor
+        self._reporter, self._cycles, self._in_flight = parts.reporter, parts.cycles, parts.in_flight
+        self._profiles: Mapping[str, Profile] = parts.planning.profiles
+        self._ready = ready  # set when there may be something to do
+        self._acting = False  # this attempt is changing the state, and not merely planning
+        self._reserved: list[str] = []  # UIDs that this attempt has assumed, and nobody has taken over yet
+        self._holds: dict[str, Hold] = {}  # by job: it may not evict before then, and is activated then
 
     async def run(self) -> None:
         """Schedule until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.binder.run())
-            group.create_task(self.evictor.lane.run())
+            group.create_task(self._lanes.run())
             group.create_task(self._reporter.run())
             group.create_task(self._flush_forever())
             try:
@@ -115,31 +105,29 @@ class Scheduler:
                 raise
 
     async def _finish(self) -> None:
-        """Stopping: let what is under way arrive, and what was decided be told. Without the lease nothing is sent."""
+        """Stopping: let what is in flight arrive, and what was decided be told. Without the lease nothing is sent."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_FINISH_S):
-                await self.binder.drained()
-                await self.evictor.lane.drained()
-                await self._reporter.lane.drained()
-                await self.binder.told()
+                await self._lanes.drained()
 
     def start_over(self) -> None:
-        """Before leading again: no assumption and no half-sent bind of an earlier term survives."""
-        self.binder.clear()
-        self.evictor.start_over()
+        """Before leading again: no assumption, nomination or half-sent bind of an earlier term survives."""
+        self._lanes.clear()
+        self._in_flight.clear()
+        self._evictor.start_over()
         self._reporter.start_over()
-        self.room.clear()
-        self._cluster.forget_all()
-        self._queue.wake_all()
+        self._permit.room.clear()
+        self._cluster.start_over()
+        self._wakeups.deliver()
+        self._queue.activate_all()
         self._jobs.refresh_all()
         self._jobs.finish_half_bound()
 
     async def _schedule_forever(self) -> None:
         slice_end = time.monotonic() + _SLICE_S
         while True:
-            for stay in self.room.overdue():
-                self._permit.time_out(stay)
-            ticket = self._queue.pop()
+            self.time_out()
+            ticket = self.next_ticket()
             if ticket is None:
                 await self._rest()
             else:
@@ -157,124 +145,209 @@ class Scheduler:
     async def _rest(self) -> None:
         """Nothing to do: sleep until a job is ready or some time is up. An idle scheduler uses no CPU."""
         self._ready.clear()
-        times = (self._queue.seconds_to_next(), self.room.seconds_to_next())
+        times = (self._queue.seconds_to_next(), self._permit.room.seconds_to_next())
         try:
             async with asyncio.timeout(min((each for each in times if each is not None), default=None)):
                 await self._ready.wait()
         except TimeoutError:
             pass
 
+    def next_ticket(self) -> Ticket | None:
+        """The job to try now, after all that has changed so far."""
+        self._recovery.guard(self._wakeups.deliver)
+        return self._queue.pop()
+
+    def time_out(self) -> None:
+        """Groups whose time at Permit is up."""
+        for stay in self._permit.room.overdue():
+            try:
+                self._permit.time_out(stay)
+            except Exception:
+                log.exception("time_out_failed", gang=stay.key, hint="please report this; what it held is free")
+                for uid in stay.uids:
+                    self._cluster.forget(uid)
+                self._recovery.run()
+
     # --- one attempt ---
 
     def attempt(self, ticket: Ticket) -> None:
-        """Schedule a job; and if it is a single pod with others like it right behind, those in the same breath."""
+        """Schedule a job; and if it is a single pod with equivalent ones right behind it, those together with it."""
         behind: list[Ticket] = []
         nodes: list[str] = []
-        with self._costs_only(ticket):
-            behind, nodes = self._in_one_breath(ticket)
+        seconds = 0.0
+        with self._guard(ticket):
+            behind, nodes, seconds = self._plan_equivalent(ticket)
             if not nodes:
                 self.schedule_one(ticket)
                 return
-            self._start_single(ticket, nodes[0])
+            self._start_single(ticket, nodes[0], seconds)
         for each, node in zip(behind, nodes[1:], strict=True):
-            with self._costs_only(each):
-                if self._queue.is_overtaken(each):  # somebody more important was woken by those before it
+            with self._guard(each):
+                self._wakeups.deliver()
+                if self._queue.is_overtaken(each):  # a more important job was activated by those before it
                     self._queue.put_back(each)
                 else:
-                    self._start_single(each, node)
+                    self._start_single(each, node, seconds)
 
-    def _in_one_breath(self, ticket: Ticket) -> tuple[list[Ticket], list[str]]:
-        """Those right behind a single pod that can be planned with it, and a node for each, its own first."""
+    def _plan_equivalent(self, ticket: Ticket) -> tuple[list[Ticket], list[str], float]:
+        """Those right behind a single pod that can be planned with it; nodes, its own first; seconds for each."""
         job = self._jobs.job_of(ticket)
         if job is None or not self._planning.may_share(job):
-            return [], []
-        behind = self._queue.pop_alike(ticket, _IN_ONE_BREATH - 1)
+            return [], [], 0.0
+        behind = self._queue.pop_equivalent(ticket, _MOST_TOGETHER - 1)
         nodes: list[str] = []
+        started = time.perf_counter()
         try:
-            started = time.perf_counter()
             nodes = self._planning.nodes_for(job, 1 + len(behind)) if behind else []
-            if nodes:
-                metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
         finally:
             for each in behind[max(len(nodes) - 1, 0) :]:
                 self._queue.put_back(each)
-        return behind[: max(len(nodes) - 1, 0)], nodes
+        seconds = (time.perf_counter() - started) / max(len(nodes), 1)
+        return behind[: max(len(nodes) - 1, 0)], nodes, seconds
 
     @contextmanager
-    def _costs_only(self, ticket: Ticket) -> Iterator[None]:
+    def _guard(self, ticket: Ticket) -> Iterator[None]:
         """A mistake of ours in planning one job must not cost all others their scheduler."""
+        self._reserved.clear()
+        self._acting = False
         try:
             yield
         except Exception:
             log.exception("planning_failed", job=ticket.name, hint="please report this; tried again after a back-off")
-            self._queue.retry(ticket)
+            if self._acting or not self._cluster.occupancy.is_consistent:
+                for uid in self._reserved:
+                    self._cluster.forget(uid)
+                self._recovery.run()
+            self._back_off(ticket)
             problem = "planning failed because of a mistake in the scheduler or one of its plugins; its log says more"
             for record in self._pods_of(ticket):
                 metrics.ATTEMPTS.labels("error", record.scheduler).inc()
-                self._reporter.refused(record, Refusal(problem, Change.NONE, record.uid, reason=SCHEDULER_ERROR))
+                self._reporter.refused(record, Refusal(problem, EventKind.NONE, record.uid, reason=SCHEDULER_ERROR))
+
+    def _back_off(self, ticket: Ticket) -> None:
+        """It is tried again after a back-off; should there be another ticket of the job by now, that one is."""
+        if self._queue.get(ticket.key) is None:
+            self._queue.retry(ticket)
+        else:
+            self._queue.back_off(ticket.key)
 
     def schedule_one(self, ticket: Ticket) -> None:
-        """One job, from the head of the queue to its binds under way, or back to sleep with a reason."""
-        self._permit.tidy(ticket)
+        """One job, from the head of the queue to its binds in flight, or unschedulable with a reason."""
+        started = time.perf_counter()
+        self._acting = True
+        self._permit.release_stale(ticket)
+        self._acting = False
         job = self._jobs.job_of(ticket)
         if job is None:
             self._queue.done(ticket)
-            self.evictor.ended(ticket.key, "gone")
+            self._evictor.ended(ticket.key, "gone")
             return
-        started = time.perf_counter()
         with metrics.stage("PreFilter", job.members[0].scheduler if job.members else ""):
             refusal = self._prefilter(job, ticket)
-        answer = refusal or self._postfilter.run(job, self._planning.plan(job))
-        metrics.ALGORITHM_SECONDS.observe(time.perf_counter() - started)
+        if refusal is not None:
+            self._not_attempted(job, ticket, refusal)
+            self._measure(job, refusal, time.perf_counter() - started)
+            return
+        with metrics.ALGORITHM_SECONDS.time():
+            answer = self._planning.plan(job)
+        decision = self._postfilter.run(job, answer)
+        self._acting = True
+        self._carry_out(job, decision)
+        answer = decision.answer
         if isinstance(answer, Refusal):
-            self._permit.let_go(job.key)
-            now = self._jobs.job_of(ticket) or job  # with those who have just let go
-            if refusal is not None:
-                self._postfilter.release_promises(now)
-            self._refuse(now, ticket, answer, attempted=refusal is None)
+            self._permit.unreserve(job.key)
+            self._refuse(self._jobs.job_of(ticket) or job, ticket, answer)  # with those just unreserved
         elif answer.missing is not None:
             self._accumulate(job, ticket, answer)
-        elif self._permit.spoils_another(job, ticket, answer):
-            return
+        elif first := self._permit.who_goes_first(job, ticket, answer):
+            if self._queue.yield_to(ticket, first):
+                return
+            self._start(ticket, answer)
         else:
             self._start(ticket, answer)
         self._measure(job, answer, time.perf_counter() - started)
 
-    def _start_single(self, ticket: Ticket, node: str) -> None:
-        """A node was found for it together with others: as if it had been planned by itself."""
+    def _start_single(self, ticket: Ticket, node: str, seconds: float) -> None:
+        """A node was found for it together with others: as if it had been planned by itself, in its share of time."""
         job, started = self._jobs.job_of(ticket), time.perf_counter()
         if job is None or job.members[0].gang:
             self.schedule_one(ticket)
             return
+        self._acting = True
+        metrics.ALGORITHM_SECONDS.observe(seconds)
         plan = Plan((Placement(ticket.key, node),))
         self._start(ticket, plan)
-        self._measure(job, plan, time.perf_counter() - started)
+        self._measure(job, plan, seconds + time.perf_counter() - started)
 
     def _prefilter(self, job: Job, ticket: Ticket) -> Refusal | None:
         """Gangs are attempted only when all of their group have come together."""
         if not job.demands:
             return None
         for gang in self._gangs_of(job):
-            self._reporter.complain(gang, complaints_about(gang, self._cluster) if self._gangs.topology else ())
+            self._reporter.complain(gang, complaints_about(gang, self._cluster) if self._planning.topology else ())
         return not_ready(self._jobs.group_of(ticket), self._cluster, job.members[0].uid if job.members else "")
+
+    def _not_attempted(self, job: Job, ticket: Ticket, refusal: Refusal) -> None:
+        """It holds nothing, keeps its place in the queue, and no room is kept for it."""
+        self._acting = True
+        self._permit.unreserve(job.key)
+        now = self._jobs.job_of(ticket) or job
+        self._clear_nominations(now)
+        self._refuse(now, ticket, refusal, attempted=False)
+
+    # --- what was decided, carried out ---
+
+    def _carry_out(self, job: Job, decision: Decision) -> None:
+        """Who merely waits is unreserved; then victims are evicted, or the job is tried again when it may evict."""
+        for waiter in decision.yielding:
+            log.info("gang_released", gang=waiter.key, members=len(waiter.members), for_job=job.name)
+            self._permit.unreserve(waiter.key)
+        if decision.clears_nominations:
+            self._clear_nominations(job)
+        if decision.hold is not None:
+            self._hold(job.key, decision.hold)
+        if decision.preemption is not None:
+            self._cycles.evicted(*sides_of(job, decision.preemption))
+            self._evictor.start(job.key, job.name, job.members[0], decision.preemption)
+
+    def _hold(self, key: str, hold: Hold) -> None:
+        """One timer for each hold, however often the job is attempted meanwhile."""
+        if self._holds.get(key) == hold:
+            return
+        self._holds[key] = hold
+        metrics.PREEMPTION_CYCLES.inc()
+        asyncio.get_running_loop().call_later(self._cycles.seconds_left(hold), self._release_hold, key, hold)
+
+    def _release_hold(self, key: str, hold: Hold) -> None:
+        if self._holds.get(key) == hold:
+            del self._holds[key]
+        self._queue.activate(key)
+
+    def _clear_nominations(self, job: Job) -> None:
+        """Room is kept for no job that cannot use it."""
+        for member in job.members:
+            self._evictor.clear_nomination(member)
 
     def _start(self, ticket: Ticket, answer: Plan) -> None:
         """The whole job is placed: reserve it, and permit it together with those that waited for this moment."""
         group = self._jobs.group_of(ticket)
+        waiting = [Placement(pod.uid, pod.node, pod.volumes) for pod in self._permit.room.members(ticket.key)]
+        self._reserved += [each.uid for each in waiting]
         self._reserve(answer.placements)
-        waiting = [Placement(pod.uid, pod.node, pod.volumes) for pod in self.room.leave(ticket.key)]
+        self._permit.leave(ticket.key)
         self._queue.done(ticket)
-        self.evictor.ended(ticket.key, "started")
-        if ticket.rescued:
-            metrics.RESCUES.inc()
-        self.binder.release((*waiting, *answer.placements), ticket, of_gangs=bool(group))
+        self._evictor.ended(ticket.key, "started")
+        if ticket.flushed:
+            metrics.FLUSHED.inc()
+        self._binder.release((*waiting, *answer.placements), ticket, of_gangs=bool(group))
+        self._reserved.clear()  # their binds are in flight
         if group:
             self._publish(group, (*waiting, *answer.placements))
-            self._jobs.refresh(group)  # whoever was left over is tried again by itself
+            self._jobs.refresh_group(group)  # members that were left over are tried again by themselves
 
     def _publish(self, group: GangGroup, placements: tuple[Placement, ...]) -> None:
         """Say how close together a group of gangs was placed."""
-        rating = rate(placements, self._cluster, self._profiles)
+        rating = rate(placements, self._cluster.pods, self._cluster, self._profiles)
         if rating is None:
             return
         metrics.PLACEMENT_SCORE.observe(rating.score)
@@ -282,25 +355,21 @@ class Scheduler:
             self._reporter.placed(gang, rating)
 
     def _reserve(self, placements: tuple[Placement, ...]) -> None:
-        """Nobody else sees this room as free from here on; but somebody may be waiting to run beside it."""
-        came = False
+        """No other job sees this room as free from here on."""
         for placement in placements:
-            happened = self._cluster.assume(placement.uid, placement.node, placement.volumes)
-            if happened.change == Change.POD_CAME:
-                came = True  # it is the same news for all of them
-            else:
-                wake(self._cluster, self._queue, happened)
-        if came:
-            wake(self._cluster, self._queue, happened._replace(change=Change.POD_CAME))
-        self._jobs.recheck_promises({placement.node for placement in placements})
+            self._reserved.append(placement.uid)
+            self._cluster.assume(placement.uid, placement.node, placement.volumes)
 
-    def _refuse(self, job: Job, ticket: Ticket, refusal: Refusal, *, attempted: bool = True) -> None:
-        alike = alike_of(job, self._cluster) if job.demands else None
-        if alike is not None and (self.room.get(job.key) or not attempted):
+    def _refuse(
+        self, job: Job, ticket: Ticket, refusal: Refusal, *, attempted: bool = True, anywhere: bool = False
+    ) -> None:
+        equivalence = equivalence_of(job, self._cluster) if job.demands else None
+        waiting = self._permit.room.members(job.key)
+        if equivalence is not None and (waiting or anywhere or not attempted):
             # One that waits may move its members, and `minResources` are counted over all nodes.
-            alike = alike._replace(anywhere=True)
-        self._queue.park(ticket, refusal.cures, refusal.plugins, alike=alike, attempted=attempted)
-        members = (*job.members, *self.room.members(job.key))
+            equivalence = equivalence._replace(anywhere=True)
+        self._queue.add_unschedulable(ticket, refusal, equivalence=equivalence, attempted=attempted)
+        members = (*job.members, *waiting)
         for member in members:
             self._reporter.refused(member, refusal, of=len(members))
         for gang in self._gangs_of(job):
@@ -312,15 +381,18 @@ class Scheduler:
     def _accumulate(self, job: Job, ticket: Ticket, answer: Plan) -> None:
         """Not complete: keep what was placed if that is allowed, and wait for the rest."""
         assert answer.missing is not None
+        refusal, anywhere = answer.missing, False
         if self._permit.gap_is_too_wide(job, answer):
-            self._permit.let_go(job.key)
-        elif self._permit.may_take(job, answer):
+            self._permit.unreserve(job.key)
+        elif answer.placements and self._permit.may_take(job, answer):
             self._reserve(answer.placements)
             wait_s = min(gang.spec.wait_s for gang in self._gangs_of(job))
             uids = [placement.uid for placement in answer.placements]
-            if uids:
-                self.room.enter(job.key, self._jobs.group_of(ticket), uids, wait_s)
-        self._refuse(self._jobs.job_of(ticket) or job, ticket, answer.missing)
+            self._permit.room.enter(job.key, self._jobs.group_of(ticket), uids, wait_s)
+            self._reserved.clear()  # the waiting room has them
+        elif answer.placements:
+            refusal, anywhere = self._permit.deny(job, refusal), True
+        self._refuse(self._jobs.job_of(ticket) or job, ticket, refusal, anywhere=anywhere)
 
     # --- bookkeeping ---
 

@@ -1,4 +1,4 @@
-"""What the scheduler asks of `plan/`, on its picture, with its profiles and as its configuration allows."""
+"""What the scheduler asks of `plan/`, on its cluster state, with its profiles and as its configuration allows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.batch import may_share, nodes_for
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.placement.jobs import plan_job
-from koordpy.plan.preemption.eligibility import Preemption, make_room
+from koordpy.plan.preemption.eligibility import Preemption, find_preemption
 from koordpy.plan.topology.gather import rules_of
 from koordpy.plan.topology.siblings import Rules
 from koordpy.state.cluster import Cluster
@@ -28,7 +28,7 @@ class Planning:
         return plan_job(job, self.cluster, self.profiles, self._rules(job))
 
     def may_share(self, job: Job) -> bool:
-        """It is a single pod that can be planned in one go with others like it."""
+        """It is a single pod that can be planned in one go with equivalent ones."""
         if job.demands or job.members[0].gang or self._rules(job):
             return False
         return may_share(job.members[0], self.cluster, self.profiles[job.members[0].scheduler])
@@ -37,9 +37,9 @@ class Planning:
         """Where so many single pods like this one go, as if planned one after the other; none: plan them so."""
         return nodes_for(job.members[0], wanted, self.cluster, self.profiles[job.members[0].scheduler])
 
-    def make_room(self, job: Job) -> Preemption | str:
+    def find_preemption(self, job: Job) -> Preemption | str:
         """Whom to evict for it, or why that would be in vain."""
-        return make_room(job, self.cluster, self.profiles, self._rules(job))
+        return find_preemption(job, self.cluster, self.profiles, self._rules(job))
 
     def _rules(self, job: Job) -> Rules:
         return rules_of(job, self.cluster) if job.members and self.topology else ()

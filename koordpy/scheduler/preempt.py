@@ -1,62 +1,81 @@
-"""PostFilter: a job does not fit. Whoever merely waits lets go for it; else victims are sought, or it is said why not.
+"""PostFilter: a job does not fit. What could be done about it is decided here, as a value; nothing is carried out.
 
-Decides nothing by itself: who lets go is asked of `plan/placement/waiting.py`, who is evicted of
-`plan/preemption/eligibility.py`, and the evictor carries it out.
+Groups that merely wait at Permit yield first, where that helps; else victims are searched, or the refusal says why
+there are none. Who yields is asked of `plan/placement/waiting.py`, who is evicted of `plan/preemption/eligibility.py`.
+The loop carries the decision out.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import replace
-
-import structlog
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from koordpy import metrics
+from koordpy.api.times import instant_of_seconds
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
-from koordpy.plan.placement.waiting import Waiter, Worth, who_must_let_go, worth_of
+from koordpy.plan.placement.waiting import Waiter, Worth, remove_waiter, who_must_yield, worth_of
 from koordpy.plan.preemption.eligibility import WAITS, Preemption, benefit_of
 from koordpy.plan.preemption.search import is_whole
-from koordpy.scheduler.cycles import PingPong
+from koordpy.scheduler.cycles import EvictionCycles, Hold
 from koordpy.scheduler.execute.evict import Evictor
 from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
-from koordpy.scheduler.queue.queue import JobQueue
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
+from koordpy.state.trial import Trial
 
-log = structlog.get_logger()
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to an attempt, and what has to be carried out so that it holds."""
+
+    answer: Plan | Refusal
+    yielding: tuple[Waiter, ...] = ()  # waiting groups that are unreserved
+    preemption: Preemption | None = None
+    hold: Hold | None = None  # it would evict, and may not before then
+    clears_nominations: bool = False  # its members cannot use them
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What came of looking for victims, in kube-scheduler's words where it has some."""
+
+    message: str
+    yielding: tuple[Waiter, ...] = ()
+    preemption: Preemption | None = None
+    hold: Hold | None = None
+    clears_nominations: bool = False
 
 
 class PostFilter:
-    """Makes room for whole jobs."""
+    """Decides how room could be made for whole jobs."""
 
-    def __init__(
-        self, planning: Planning, queue: JobQueue, permit: Permit, evictor: Evictor, clock: Callable[[], float]
-    ) -> None:
-        self._planning, self._queue, self._permit, self._evictor = planning, queue, permit, evictor
+    def __init__(self, planning: Planning, permit: Permit, evictor: Evictor, cycles: EvictionCycles) -> None:
+        self._planning, self._permit, self._evictor, self._cycles = planning, permit, evictor, cycles
         self._cluster = planning.cluster
-        self._pingpong = PingPong(clock)
 
-    def run(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
-        """The answer, if all of the job fits; a better one, if others let go; or the same, with what came of it."""
+    def run(self, job: Job, answer: Plan | Refusal) -> Decision:
+        """The answer, if all of the job fits; a better one, if others yield; or the same, with what came of it."""
+        yielding: list[Waiter] = []
         if not self._gets_on(job, answer):
-            answer = self._ask_waiters(job, answer)
+            answer, yielding = self._ask_waiters(job, answer)
         if self._gets_on(job, answer):
-            return answer
+            return Decision(answer, tuple(yielding))
         if is_whole(answer):
             job, answer = _as_a_pod_by_itself(job, answer)
         if not self._may_preempt(job, answer):
-            return answer
-        with metrics.stage("PostFilter", job.members[0].scheduler):
-            found = self._preempt(job)
-        return _with_tail(answer, f"preemption: {found}")
-
-    def release_promises(self, job: Job) -> None:
-        """Room is kept for nobody who cannot use it."""
-        for member in job.members:
-            self._evictor.clear_nomination(member)
+            return Decision(answer, tuple(yielding))
+        with metrics.stage("PostFilter", job.members[0].scheduler), self._without(yielding):
+            found = self._preempt(job, yielding)
+        return Decision(
+            _with_tail(answer, f"preemption: {found.message}"),
+            (*yielding, *found.yielding),
+            found.preemption,
+            found.hold,
+            found.clears_nominations,
+        )
 
     def _gets_on(self, job: Job, answer: Plan | Refusal) -> bool:
         """Something of it starts by this: it has become complete, or was before and finds room for one more."""
@@ -66,77 +85,97 @@ class PostFilter:
 
     # --- those that wait ---
 
-    def _ask_waiters(self, job: Job, answer: Plan | Refusal) -> Plan | Refusal:
-        """Those of lower priority that merely wait for others let go, if that helps; equals, if it is complete then."""
-        priority = self._permit.priority(job)
-        lower = [waiter for waiter in self._permit.waiters(job.key) if waiter.priority < priority]
-        answer = self._without(lower, job, answer, better_than=worth_of(answer))
-        return answer if is_whole(answer) else self._without(self._permit.rivals(job), job, answer, better_than=(True,))
+    def _ask_waiters(self, job: Job, answer: Plan | Refusal) -> tuple[Plan | Refusal, list[Waiter]]:
+        """Waiting groups that the job goes before yield, if that helps; its equals, if it is complete then."""
+        preemptor = self._permit.preemptor(job)
+        goes_before = self._cluster.eviction_policy.goes_before
+        lower = [each for each in self._permit.waiters(job.key) if goes_before(preemptor, each.preemptor)]
+        answer, yielding = self._ask(lower, (), job, answer, better_than=worth_of(answer))
+        if is_whole(answer):
+            return answer, yielding
+        rivals = [each for each in self._permit.rivals(job) if each not in yielding]
+        answer, more = self._ask(rivals, yielding, job, answer, better_than=(True,))
+        return answer, [*yielding, *more]
 
-    def _without(
-        self, waiters: list[Waiter], job: Job, answer: Plan | Refusal, *, better_than: Worth
-    ) -> Plan | Refusal:
+    def _ask(
+        self, waiters: list[Waiter], gone: Sequence[Waiter], job: Job, answer: Plan | Refusal, *, better_than: Worth
+    ) -> tuple[Plan | Refusal, list[Waiter]]:
+        """`gone` yield already."""
         if not waiters:
-            return answer
-        leaving = who_must_let_go(waiters, better_than, self._cluster, lambda: worth_of(self._planning.plan(job)))
-        self._release(leaving, job)
-        return self._planning.plan(job) if leaving else answer
+            return answer, []
+        with self._without(gone):
+            yielding = who_must_yield(waiters, better_than, self._cluster, lambda: worth_of(self._planning.plan(job)))
+            if not yielding:
+                return answer, []
+            with self._without(yielding):
+                return self._planning.plan(job), yielding
 
-    def _release(self, leaving: list[Waiter], job: Job) -> None:
-        for waiter in leaving:
-            log.info("let_go", gang=waiter.key, members=len(waiter.members), for_job=job.name)
-            self._permit.let_go(waiter.key)
+    @contextmanager
+    def _without(self, waiters: Sequence[Waiter]) -> Iterator[None]:
+        """As it would be if these had yielded."""
+        with Trial(self._cluster.occupancy) as trial:
+            for waiter in waiters:
+                remove_waiter(waiter, self._cluster, trial)
+            yield
 
     # --- those that run ---
 
     def _may_preempt(self, job: Job, answer: Plan | Refusal) -> bool:
-        """Not for jobs that nothing could cure, and not where the configuration says never."""
+        """Not for jobs that nothing could help, and not where the configuration says never."""
         refusal = answer if isinstance(answer, Refusal) else answer.missing
-        if not job.members or not len(self._cluster.nodes) or refusal is None or not refusal.cures:
+        if not job.members or not len(self._cluster.nodes) or refusal is None or not refusal.wake_on:
             return False
-        if refusal.cures == Change.DOMAINS:
+        if refusal.wake_on == EventKind.DOMAINS:
             return False  # it asks for a layer that there is not
         return all(self._planning.profiles[member.scheduler].preempts for member in job.members)
 
-    def _preempt(self, job: Job) -> str:
-        """Evict for the whole job, if that lets it in; says what was found, in kube-scheduler's words."""
-        if self._evictor.is_waiting(job.key):
-            return WAITS  # they will be terminating as soon as the watch shows it
+    def _preempt(self, job: Job, gone: Sequence[Waiter]) -> _Search:
+        """Whom to evict for the whole job, if that lets it in; else why nobody."""
+        if self._evictor.is_evicting_for(job.key):
+            return _Search(WAITS)  # they will be terminating as soon as the watch shows it
         started = time.perf_counter()
-        found = self._find_victims(job)
+        found, yielding = self._find_victims(job, gone)
         metrics.PREEMPTION_ATTEMPTS.inc()
         metrics.PREEMPTION_SECONDS.observe(time.perf_counter() - started)
         if isinstance(found, str):
-            if found != WAITS:
-                self.release_promises(job)
-            refused = self._evictor.refused(job.lowest_priority)
-            return f"{found.removesuffix('.')}; {refused}" if refused else found
-        # By gang: its replacement for a pod that was evicted may be a job of its own.
-        preemptors = {member.gang or member.key for member in job.members}
-        victims = {victim.gang or victim.key for victim in found.victims}
-        pause_s = self._pingpong.pause_s(preemptors, victims)
-        if pause_s > 0:
-            asyncio.get_running_loop().call_later(pause_s, self._queue.rouse, job.key)
-            return f"held back for {pause_s:.0f}s: this job and its victims have been evicting each other"
-        self._pingpong.evicted(preemptors, victims)
-        self._evictor.start(job.key, job.name, job.members[0], found)
-        return str(found)
+            refused = self._evictor.refused(job.preemptor)
+            text = f"{found.removesuffix('.')}; {refused}" if refused else found
+            return _Search(text, clears_nominations=found != WAITS)
+        hold = self._cycles.hold(*sides_of(job, found))
+        if hold is not None:
+            until = instant_of_seconds(hold.until_wall)
+            return _Search(
+                f"held back until {until}: this job and its victims have been evicting each other", hold=hold
+            )
+        return _Search(str(found), tuple(yielding), found)
 
-    def _find_victims(self, job: Job) -> Preemption | str:
-        """Those that merely wait for others let go where that is needed, or spares somebody who runs."""
-        found = self._planning.make_room(job)
-        waiters = [w for w in self._permit.waiters(job.key) if w.priority < job.lowest_priority]
+    def _find_victims(self, job: Job, gone: Sequence[Waiter]) -> tuple[Preemption | str, list[Waiter]]:
+        """Waiting groups yield where that is needed, or spares a pod that runs."""
+        found = self._planning.find_preemption(job)
+        goes_before = self._cluster.eviction_policy.goes_before
+        waiters = [
+            each
+            for each in self._permit.waiters(job.key)
+            if each not in gone and goes_before(job.preemptor, each.preemptor)
+        ]
         if not waiters or found == WAITS:
-            return found
-        leaving = who_must_let_go(
-            waiters, benefit_of(found), self._cluster, lambda: benefit_of(self._planning.make_room(job))
+            return found, []
+        yielding = who_must_yield(
+            waiters, benefit_of(found), self._cluster, lambda: benefit_of(self._planning.find_preemption(job))
         )
-        self._release(leaving, job)
-        return self._planning.make_room(job) if leaving else found
+        if not yielding:
+            return found, []
+        with self._without(yielding):
+            return self._planning.find_preemption(job), yielding
+
+
+def sides_of(job: Job, found: Preemption) -> tuple[set[str], set[str]]:
+    """Who evicts and who is evicted; by gang, as its replacement for an evicted pod may be a job of its own."""
+    return {member.gang or member.key for member in job.members}, {pod.gang or pod.key for pod in found.victims}
 
 
 def _as_a_pod_by_itself(job: Job, answer: Plan) -> tuple[Job, Refusal]:
-    """Its gangs are complete and need nobody any more: whoever was left over first makes room for itself alone."""
+    """Its gangs are complete and need nobody any more: the first that was left over makes room for itself alone."""
     assert answer.left_over is not None
     culprit = answer.left_over.culprit
     first = next((member for member in job.members if member.uid == culprit), job.members[0])
@@ -146,7 +185,7 @@ def _as_a_pod_by_itself(job: Job, answer: Plan) -> tuple[Job, Refusal]:
 def _with_tail(answer: Plan | Refusal, text: str) -> Plan | Refusal:
     """`0/5 nodes are available: 5 Insufficient cpu. preemption: ...`, as kube-scheduler puts it."""
     if isinstance(answer, Refusal):
-        return replace(answer, message=f"{answer.message} {text}", cures=answer.cures | Change.VICTIMS)
+        return replace(answer, message=f"{answer.message} {text}", wake_on=answer.wake_on | EventKind.VICTIMS)
     missing = _with_tail(answer.missing, text) if answer.missing is not None else None
     assert isinstance(missing, Refusal)
     return replace(answer, missing=missing)

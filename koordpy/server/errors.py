@@ -1,4 +1,4 @@
-"""What can go wrong with serving; here, so that whoever handles it need not load a web server."""
+"""Errors of the HTTP server, in a module of their own: handling them must not load the web server."""
 
 from __future__ import annotations
 

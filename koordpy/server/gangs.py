@@ -1,11 +1,12 @@
-"""Koordinator's HTTP API for gangs: the same paths and field names, from our own picture.
+"""Koordinator's HTTP API for gangs: the same paths and field names, answered from the scheduler's gang table.
 
-Some of its fields have no meaning here and are kept for whoever reads them: there is no representative pod, since a
-group of gangs has one ticket.
+Clients of Koordinator find every field they know. `RepresentativePodKey` is always empty: a group of gangs has a place
+of its own in the queue, and needs no pod to stand for it. This module reads the gang table and never changes it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +21,7 @@ _PATH = "/apis/v1/plugins/Coscheduling"
 
 
 def add_gang_routes(app: web.Application, gangs: GangTable, leads: Callable[[], bool]) -> None:
-    """Only the leader knows who waits, so only the leader answers."""
+    """Only the leader knows which members wait at Permit, so every other process answers with 503."""
 
     async def one(request: web.Request) -> web.Response:
         if not leads():
@@ -73,17 +74,18 @@ def summary(gang: Gang, gangs: GangTable) -> dict[str, Any]:
 
 
 def _keys(records: Iterable[PodRecord]) -> dict[str, dict[str, str]]:
-    """A set, as Go writes it."""
+    """The pods by `namespace/name`, as Go's JSON has a set: an object with empty values."""
     return {key: {} for key in sorted(record.key for record in records)}
 
 
 def _uids(gangs: Iterable[Gang]) -> dict[str, dict[str, str]]:
-    """Members that were permitted and are on their way."""
+    """Members that passed Permit and are not bound yet."""
     return {uid: {} for gang in gangs for uid in sorted(gang.assumed.keys() - gang.waiting)}
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z") if seconds < 2**40 else ""
+    """RFC 3339; empty for a gang of which no object has a time of creation."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z") if math.isfinite(seconds) else ""
 
 
 def _not_leader() -> web.Response:

@@ -1,4 +1,7 @@
-"""The HTTP server of `koordpy run`: `/healthz`, `/livez`, `/readyz`, `/metrics`."""
+"""The HTTP server itself: `/healthz`, `/livez`, `/readyz`, `/metrics`, and the address it listens on.
+
+Other modules add their routes to the application. Nothing here decides what is healthy.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from koordpy.server.settings import Serving
 
 
 def application(health: Health, refresh_gauges: Callable[[], None]) -> web.Application:
-    """The routes; gauges are brought up to date only when somebody asks."""
+    """The routes. `refresh_gauges` is called when `/metrics` is read: gauges cost nothing in between."""
 
     async def live(_: web.Request) -> web.Response:
         return web.Response(text="ok")

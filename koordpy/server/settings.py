@@ -1,4 +1,4 @@
-"""Where health, metrics and answers are served."""
+"""Where the HTTP server listens; importing it does not load the web server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Serving:
-    """Health and metrics."""
+    """The address of health, metrics and the API for gangs; plain HTTP without a certificate."""
 
     address: str = "0.0.0.0"  # noqa: S104 - kubelets and Prometheus ask from outside the pod
     port: int = 10251

@@ -174,7 +174,7 @@ class Census:
         for term in self._carried(shape):
             term.counts[rows] += counts
 
-    def move_crowd(self, shape: Shape, counts: Mapping[int, int], sign: int) -> None:
+    def move_count(self, shape: Shape, counts: Mapping[int, int], sign: int) -> None:
         """The same by row; nobody asks about most shapes, and then nothing but their places is noted."""
         if len(self._terms) > self._most_terms:
             self._drop_idle_terms()
@@ -184,6 +184,14 @@ class Census:
         for each in moved:
             for row, count in counts.items():
                 each[row] += sign * count
+
+    def clear(self) -> None:
+        """No pod is anywhere; questions are counted again when they are asked."""
+        for shape in self._shapes:
+            shape.on_nodes.clear()
+        self._tallies, self._tally_index = {}, _Index()
+        self._terms, self._term_index = {}, _Index()
+        self.epoch += 1
 
     def fit(self, capacity: int) -> None:
         """The node columns have grown."""

@@ -1,8 +1,8 @@
-"""The picture: nodes, pods and where the pods count.
+"""The cluster state: nodes, pods and where the pods count. Planning reads it, and nothing else.
 
-Two voices change it. The watch says what is (`upsert_*`, `remove_*`); the scheduler assumes what will be (`assume`,
+Two sources change it. The watch says what is (`upsert_*`, `remove_*`); the scheduler assumes what will be (`assume`,
 `forget`). Where they disagree the watch wins: a pod that the API server shows on another node moves there, and a pod
-that it shows bound is never taken off again by `forget`.
+that it shows bound is never taken off again by `forget`. Every change is written to the change log.
 
 Pods may arrive before their node and nodes may leave before their pods: usage is kept per node *name* and is counted
 whenever the node is known.
@@ -10,8 +10,9 @@ whenever the node is known.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -19,53 +20,73 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.gangs import membership_of
 from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
-from koordpy.api.pod import Pod, PodSpec
+from koordpy.api.pod import Pod
+from koordpy.api.podgroup import PodGroup
+from koordpy.api.topology import Layer
 from koordpy.state.budgets import Budgets
-from koordpy.state.events import NOTHING, Change, Happened
+from koordpy.state.changes import ChangeLog
+from koordpy.state.events import NO_EVENT, ClusterEvent, EventKind
 from koordpy.state.evictable import Evictable
+from koordpy.state.eviction import ByPriority, EvictionPolicy, Preemptor, Reach, reach_of
+from koordpy.state.gangs.spec import GangDefaults
 from koordpy.state.gangs.table import GangTable
 from koordpy.state.nodes.columns import NodeColumns
 from koordpy.state.nodes.resources import MOST, ResourceTable, amount
+from koordpy.state.nominations import Nominations
 from koordpy.state.occupancy import Occupancy
 from koordpy.state.pods import PodRecord, record_of
 from koordpy.state.selectors import keys_of
-from koordpy.state.shapes import ShapeTable
+from koordpy.state.shapes import ShapeTable, keys_asked_by
 from koordpy.state.storage import NO_VOLUMES, VolumeChoice
 from koordpy.state.topology import Topology
 from koordpy.state.workloads import Workloads
 
-# Whoever was promised a node counted there as a pod does: not only its room may have been in the way, but its rules.
-_PROMISE_ENDED = Change.ROOM_FREED | Change.POD_LEFT
-_LEFT = Change.ROOM_FREED | Change.POD_LEFT
+# A nominated pod counts on its node as a pod there does: not only its room may have been in the way, but its rules.
+_LEFT = EventKind.ROOM_FREED | EventKind.POD_LEFT
+_FEW_KEYS = 64  # label keys that selectors ask for; those that none asks for any more are dropped only beyond this
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """What the configuration says about the state."""
+
+    schedulers: Collection[str] = ()  # ours: pods of others are never members that count
+    gang_defaults: GangDefaults = field(default_factory=GangDefaults)
+    eviction_policy: EvictionPolicy = field(default_factory=ByPriority)
+    evictions: bool = True  # False: no profile preempts, so who could be evicted is no matter
+    protected_namespaces: frozenset[str] = frozenset()  # nobody there is ever evicted
+    counts_all_resources: bool = True  # False: some profile ignores some resources
 
 
 class Cluster:
-    """The one consistent picture that planning reads."""
+    """The one consistent state that planning reads."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: ClusterOptions = ClusterOptions(), changes: ChangeLog | None = None) -> None:
+        self._options = options
+        self.changes = changes or ChangeLog()
         self.resources = ResourceTable()
-        self.nodes = NodeColumns(self.resources)
+        self.nodes = NodeColumns(self.resources, counts_all_resources=options.counts_all_resources)
         self.shapes = ShapeTable(self.resources)
         self.occupancy = Occupancy(self.nodes, self.shapes)
         self.census, self.ports, self.storage = self.occupancy.census, self.occupancy.ports, self.occupancy.storage
         self.workloads = Workloads()
         self.topology = Topology(self.nodes)
-        self.gangs = GangTable()
+        self.gangs = GangTable(options.schedulers, options.gang_defaults, self.changes)
         self.budgets = Budgets()
-        self.evictable = Evictable()
+        self.eviction_policy = options.eviction_policy
+        self.evictable = Evictable(in_use=options.evictions)
+        self.nominations = Nominations()
         self.pods: dict[str, PodRecord] = {}  # by UID
-        self.nominated: dict[str, PodRecord] = {}  # by UID: pending pods that were promised a node
-        self.promises_ended = 0  # how often somebody left `nominated`
         self.leaving: dict[str, PodRecord] = {}  # by UID: pods on nodes that are terminating, victims or not
-        self._spared: set[str] = set()  # UIDs of pods that the API server would not let us evict
-        self._promises: dict[str, str] = {}  # UID -> node that we have promised, until the API server says so too
+        self._refusing: set[str] = set()  # UIDs of pods that the API server would not let us evict
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)  # node name -> UIDs counted there
-        self.reshapings = 0  # how often pods were given other shapes, because a new label key began to matter
+        self._label_keys: Counter[str] = Counter()  # how many pods carry a label of each key
+        self._most_keys = _FEW_KEYS
         self.census.fit(self.nodes.capacity)
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Equal as long as nothing has happened that a plan could see, promises to nominated pods aside."""
+        """Equal as long as nothing has happened that a plan could see, nominations aside."""
         return (
             self.nodes.usage_log.position,
             self.nodes.static_generation,
@@ -76,8 +97,8 @@ class Cluster:
 
     # --- what the API server says about nodes ---
 
-    def upsert_node(self, node: Node) -> Happened:
-        """A node appeared or changed; raises MalformedValue, with the picture unchanged, if it cannot be read."""
+    def upsert_node(self, node: Node) -> None:
+        """A node appeared or changed; raises MalformedValue, with the state unchanged, if it cannot be read."""
         name = node.metadata.name
         has = {
             self.resources.row(resource): amount(resource, quantity, "status.allocatable")
@@ -92,229 +113,315 @@ class Cluster:
         self.nodes.set_images(
             row, {image: min(i.size_bytes, MOST) for i in node.status.images for image in i.names or ()}
         )
+        self.changes.add_node(name)
         if not known:
             for uid in self._on_node.get(name, ()):
                 self._count(self.pods[uid], 1)
-            return Happened(Change.NODE_ADDED | Change.DOMAINS, name)
-        change = Change.NODE_GREW if grew else Change.NONE
-        change |= Change.NODE_RELABELLED | Change.DOMAINS if relabelled else Change.NONE
-        change |= Change.NODE_TAINTS | Change.DOMAINS if retainted else Change.NONE
-        return Happened(change, name) if change else NOTHING
+            self._happened(EventKind.NODE_ADDED | EventKind.DOMAINS, name)
+            return
+        kind = EventKind.NODE_GREW if grew else EventKind.NONE
+        kind |= EventKind.NODE_RELABELLED | EventKind.DOMAINS if relabelled else EventKind.NONE
+        kind |= EventKind.NODE_TAINTS | EventKind.DOMAINS if retainted else EventKind.NONE
+        self._happened(kind, name)
 
-    def remove_node(self, name: str) -> Happened:
+    def remove_node(self, name: str) -> None:
         """A node left. Its pods stay known, and count again if it returns."""
         if self.nodes.row_of(name) is None:
-            return NOTHING
+            return
         for uid in self._on_node.get(name, ()):
             self._count(self.pods[uid], -1)
         self.nodes.close_row(name)
-        return Happened(Change.DOMAINS, name)
+        self.changes.add_node(name)
+        self._happened(EventKind.DOMAINS, name)
 
     # --- what the API server says about pods ---
 
-    def upsert_pod(self, pod: Pod) -> tuple[PodRecord, Happened]:
-        """A pod appeared or changed: its record, and what that changed for others."""
-        self.learn_keys(_selected_by(pod.spec))
-        known = self.pods.get(pod.metadata.uid)
+    def upsert_pod(self, pod: Pod) -> PodRecord:
+        """A pod appeared or changed: its record."""
         record = self._record(pod)
+        known = self.pods.get(record.uid)
         if known is not None:
             record.volumes = known.volumes
         if known is not None and not record.bound:
             record.node = known.node  # still assumed where we put it; the API server has not heard of it yet
-        self._keep_promise(record)
+        self.nominations.reconcile(record)
         if record.terminating and record.bound:
             self.leaving[record.uid] = record
         self.pods[record.uid] = record
+        self._count_label_keys(known, record)
         self.gangs.member_changed(known, record)
-        released = self._note_nomination(record)
+        event = self._follow_nomination(record)
         if self._is_new_victim(known, record):
-            released = released.together_with(Happened(Change.VICTIMS, record.node))
+            event = event.merged_with(ClusterEvent(EventKind.VICTIMS, record.node))
+        self.changes.add_event(self._moved(known, record).merged_with(event))
+        return record
+
+    def _moved(self, known: PodRecord | None, record: PodRecord) -> ClusterEvent:
         if known is not None and known.node == record.node and known.shape is record.shape:
             self._count_evictable(known, -1)
             self._count_evictable(record, 1)
-            return record, released
-        left = self._leave(known) if known is not None else NOTHING
-        happened = left.together_with(self._enter(record)).together_with(released)
+            return NO_EVENT
+        if record.node and (known is None or known.node != record.node):
+            self.changes.add_entered(record.node)
+        event = (self._leave(known) if known is not None else NO_EVENT).merged_with(self._enter(record))
         if known is not None and known.node == record.node and _ask_the_same(known, record):
-            # It is terminating by now, or has other labels: news, but of no room.
-            happened = happened._replace(change=happened.change & ~Change.ROOM_FREED | released.change)
-        return record, happened
+            # It is terminating by now, or has other labels: an event, but of no room.
+            return event._replace(kind=event.kind & ~EventKind.ROOM_FREED)
+        return event
 
-    def remove_pod(self, uid: str) -> tuple[PodRecord | None, Happened]:
+    def remove_pod(self, uid: str) -> PodRecord | None:
         """A pod is gone or finished: whatever it held is free."""
         record = self.pods.pop(uid, None)
         if record is None:
-            return None, NOTHING
+            return None
+        self._count_label_keys(record, None)
         self.gangs.member_gone(record)
-        self._promises.pop(uid, None)
         self.leaving.pop(uid, None)
-        self._release_volumes(record)
-        promised = self.nominated.pop(uid, None)
-        self.promises_ended += promised is not None
-        if promised is not None and not record.node:
-            return record, Happened(_PROMISE_ENDED, promised.nominated_node)
-        return record, self._leave(record)
+        self._refusing.discard(uid)
+        self._unreserve_volumes(record)
+        kept = self.nominations.remove(uid)
+        self.changes.add_event(self._leave(record) if record.node or not kept else ClusterEvent(_LEFT, kept))
+        return record
 
-    def finish_pod(self, pod: Pod) -> Happened:
+    def finish_pod(self, pod: Pod) -> None:
         """A pod has run to its end: what it held is free, and its gang remembers how it ended."""
         membership = membership_of(pod.metadata)
-        if membership is not None and pod.spec.scheduler_name in self.gangs.schedulers:
-            self.gangs.member_finished(
-                pod.metadata.uid,
-                membership.gang,
-                succeeded=pod.status.phase == "Succeeded",
-                was_bound=bool(pod.spec.node_name),
-            )
-        return self.remove_pod(pod.metadata.uid)[1]
+        if membership is not None and pod.spec.scheduler_name in self._options.schedulers:
+            self.gangs.member_finished(pod, membership.gang)
+        self.remove_pod(pod.metadata.uid)
 
     # --- what the API server says about namespaces and workloads ---
 
-    def set_namespace(self, name: str, labels: dict[str, str] | None) -> Happened:
+    def set_namespace(self, name: str, labels: dict[str, str] | None) -> None:
         """A namespace appeared, changed or left (None)."""
-        return Happened(Change.SELECTORS, "") if self.census.set_namespace(name, labels) else NOTHING
+        if self.census.set_namespace(name, labels):
+            self._happened(EventKind.SELECTORS)
 
     def set_service(self, namespace: str, name: str, selector: dict[str, str] | None) -> None:
         """A service appeared, changed or left (None)."""
         self.learn_keys(selector or ())
-        self.workloads.set_service(namespace, name, selector)
+        if self.workloads.set_service(namespace, name, selector):
+            self._happened(EventKind.SELECTORS)
 
     def set_owner(self, kind: str, namespace: str, name: str, selector: LabelSelector | None) -> None:
         """A ReplicaSet, StatefulSet or ReplicationController appeared, changed or left (None)."""
         self.learn_keys(keys_of(selector))
-        self.workloads.set_owner(kind, namespace, name, selector)
+        if self.workloads.set_owner(kind, namespace, name, selector):
+            self._happened(EventKind.SELECTORS)
+
+    def storage_changed(self) -> None:
+        """Claims, volumes, classes or drivers changed."""
+        self.storage.changed()
+        self._happened(EventKind.STORAGE)
+
+    def set_layers(self, layers: tuple[Layer, ...]) -> None:
+        """The network has these layers."""
+        if self.topology.set_layers(layers):
+            self._happened(EventKind.DOMAINS)
+
+    def set_pod_group(self, api_group: str, key: str, pod_group: PodGroup | None) -> None:
+        """A PodGroup appeared, changed or left (None)."""
+        went_whole = (gang := self.gangs.get(key)) is not None and gang.goes_whole
+        self.gangs.set_pod_group(api_group, key, pod_group)
+        if went_whole and (gang := self.gangs.get(key)) is not None and not gang.goes_whole:
+            for node in {member.node for member in gang.bound.values()}:  # some of them may be evicted by now
+                self._happened(EventKind.VICTIMS, node)
 
     def learn_keys(self, keys: Iterable[str]) -> None:
-        """Selectors ask for these label keys: pods that differ in them have different shapes from now on."""
+        """Selectors ask for these label keys: pods that differ in them have different shapes from now on.
+
+        Anybody can invent keys. A key that no pod carries costs a lookup; one that pods carry, a walk over the pods.
+        """
         new = set(keys) - self.shapes.selected_keys
         if not new:
             return
         self.shapes.selected_keys |= new
-        for record in self.pods.values():
-            if record.shape is not None and record.labels.keys() & new:
-                traits = msgspec.structs.replace(record.shape.traits, labels=self.shapes.selected_labels(record.labels))
-                self._count(record, -1)
-                record.shape = self.shapes.shape(traits)
-                self._count(record, 1)
-        self.reshapings += 1
+        if len(self.shapes.selected_keys) > self._most_keys:
+            self._drop_keys(keep=new)
+        carried = new & self._label_keys.keys()
+        for record in self.pods.values() if carried else ():
+            if record.shape is not None and record.labels.keys() & carried:
+                self._reshape(record)
+
+    def _reshape(self, record: PodRecord) -> None:
+        assert record.shape is not None
+        traits = msgspec.structs.replace(record.shape.traits, labels=self.shapes.selected_labels(record.labels))
+        self._count(record, -1)
+        record.shape = self.shapes.shape(traits)
+        self._count(record, 1)
+        self.changes.add_reshaped(record.uid)
+
+    def _drop_keys(self, keep: set[str]) -> None:
+        """Keys that no selector asks for any more, or that nobody carries and nobody asks for, cost nothing again.
+
+        Those that pods carry stay: dropping and learning them would give all these pods other shapes each time.
+        """
+        asked = self.workloads.selected_keys().union(keep, *(keys_asked_by(shape) for shape in self.shapes))
+        self.shapes.selected_keys &= asked | self._label_keys.keys()
+        self._most_keys = max(_FEW_KEYS, 2 * len(self.shapes.selected_keys))
 
     # --- what the scheduler assumes ---
 
-    def assume(self, uid: str, node: str, volumes: VolumeChoice = NO_VOLUMES) -> Happened:
+    def assume(self, uid: str, node: str, volumes: VolumeChoice = NO_VOLUMES) -> None:
         """Reserve: count a pod on a node, and its volumes as taken, before the API server has heard of it."""
         record = self.pods[uid]
         record.node = node
         self.gangs.moved(record)
         if any(volumes):
             record.volumes = volumes
-            self.storage.promise(volumes, node)
-        return self._enter(record).together_with(self._note_nomination(record))
+            self.storage.reserve(volumes, node)
+        self.changes.add_entered(node)
+        self.changes.add_event(self._enter(record).merged_with(self._follow_nomination(record)))
 
-    def forget(self, uid: str) -> Happened:
+    def forget(self, uid: str) -> None:
         """Unreserve: take back an assumption; what the API server has confirmed stays."""
         record = self.pods.get(uid)
         if record is None or record.bound:
-            return NOTHING
-        freed = self._leave(record)
+            return
+        event = self._leave(record)
         record.node = ""
         self.gangs.moved(record)
-        self._release_volumes(record)
-        self._note_nomination(record)
-        return freed
+        self._unreserve_volumes(record)
+        self._follow_nomination(record)
+        self.changes.add_event(event)
 
-    def forget_all(self) -> None:
+    def start_over(self) -> None:
         """Take back every assumption, as when leadership was lost: what was accepted will be seen on the watch."""
         for record in self.pods.values():
             if record.node and not record.bound:
                 self.forget(record.uid)
+        self.nominations.reset(self.pods)
 
-    def nominate(self, uid: str, node: str) -> Happened:
-        """Promise a pending pod room on a node, or nothing any more (""), before the API server has heard of it."""
-        record = self.pods[uid]
-        before, record.nominated_node = record.nominated_node, node
-        self._promises[uid] = node
-        was_kept = uid in self.nominated
-        self._note_nomination(record)
-        return Happened(_PROMISE_ENDED, before) if was_kept and before != node else NOTHING
+    def nominate(self, uid: str, node: str) -> None:
+        """Keep room on a node for a pending pod, or no more (""), before the API server has heard of it."""
+        ended = self.nominations.decide(self.pods[uid], node)
+        if ended:
+            self._happened(_LEFT, ended)
 
     def pods_on(self, node: str) -> list[PodRecord]:
-        """Everybody who counts there."""
+        """Every pod that counts there."""
         return [self.pods[uid] for uid in self._on_node.get(node, ())]
 
     def may_be_evicted(self, record: PodRecord) -> bool:
-        """By a job of higher priority."""
-        if record.uid in self._spared:
+        """By a job that is entitled to."""
+        if record.uid in self._refusing:
             return False
-        return record.evictable and record.namespace not in self.evictable.protected_namespaces
+        return record.evictable and record.namespace not in self._options.protected_namespaces
 
-    def spare(self, uid: str, *, spared: bool = True) -> Happened:
-        """Leave a pod alone that may not be evicted, whatever its labels say; or not any more."""
+    def reach(self, preemptor: Preemptor) -> Reach:
+        """The eviction classes that a job may take from, of those that there are evictable pods of."""
+        return reach_of(preemptor, self.eviction_policy, self.evictable.classes)
+
+    def leaving_for(self, preemptor: Preemptor) -> list[PodRecord]:
+        """Terminating pods that a job may take the room of: they are as good as gone, and not evicted again."""
+        may_take = self.eviction_policy.may_take
+        return [pod for pod in self.leaving.values() if may_take(preemptor, pod.eviction_class)]
+
+    def yields(self, pod: PodRecord, preemptor: Preemptor) -> bool:
+        """Whether what is merely kept for a pod, by nomination or at Permit, may be taken by a job."""
+        return self.eviction_policy.goes_before(preemptor, Preemptor(pod.priority))
+
+    def protect(self, uid: str, *, protected: bool = True) -> None:
+        """Leave a pod alone whose eviction the API server refuses, whatever its labels say; or not any more."""
         record = self.pods.get(uid)
-        if record is not None:
-            self._count_evictable(record, -1)
-        self._spared.add(uid) if spared else self._spared.discard(uid)
         if record is None:
-            return NOTHING
+            self._refusing.discard(uid)
+            return
+        self._count_evictable(record, -1)
+        self._refusing.add(uid) if protected else self._refusing.discard(uid)
         self._count_evictable(record, 1)
-        return Happened(Change.VICTIMS, record.node) if self.may_be_evicted(record) else NOTHING
+        if self.may_be_evicted(record):
+            self._happened(EventKind.VICTIMS, record.node)
+
+    # --- after an error of ours ---
+
+    def recount(self) -> None:
+        """Count everything anew from the pod records.
+
+        An exception in the middle of a change leaves counts in doubt; records say what is true, and the rest follows.
+        """
+        self.occupancy.clear()
+        self.evictable.clear()
+        self._on_node.clear()
+        self.leaving = {uid: pod for uid, pod in self.pods.items() if pod.terminating and pod.bound}
+        self._label_keys = Counter(key for pod in self.pods.values() for key in pod.labels)
+        self.nominations.recount(self.pods)
+        self.gangs.recount(self.pods.values())
+        for record in self.pods.values():
+            if not record.node or record.bound:
+                record.volumes = NO_VOLUMES
+            elif any(record.volumes):
+                self.storage.reserve(record.volumes, record.node)
+            self._enter(record)
 
     # --- bookkeeping ---
+
+    def _happened(self, kind: EventKind, node: str = "") -> None:
+        self.changes.add_event(ClusterEvent(kind, node))
 
     def _record(self, pod: Pod) -> PodRecord:
         try:
             shape = self.shapes.shape_of(pod)
+            asked = keys_asked_by(shape)
+            if not asked <= self.shapes.selected_keys:
+                self.learn_keys(asked)
+                shape = self.shapes.shape_of(pod)  # it may carry such a label itself
         except MalformedValue as error:
             return record_of(pod, None, defect=str(error))
         self.nodes.fit_resources()
-        return record_of(pod, shape)
+        record = record_of(pod, shape)
+        record.eviction_class = self.eviction_policy.class_of(record)
+        return record
 
-    def _release_volumes(self, record: PodRecord) -> None:
+    def _unreserve_volumes(self, record: PodRecord) -> None:
         if any(record.volumes):
-            self.storage.release(record.volumes)
+            self.storage.unreserve(record.volumes)
             record.volumes = NO_VOLUMES
 
-    def _keep_promise(self, record: PodRecord) -> None:
-        """What the API server says of a nomination may be older than what we have decided."""
-        promised = self._promises.get(record.uid)
-        if promised is None:
-            return
-        if record.nominated_node == promised or record.bound:
-            del self._promises[record.uid]
-        else:
-            record.nominated_node = promised
+    def confirm_volumes(self, record: PodRecord) -> None:
+        """A pod is bound, and so were its claims before it: the API server's word replaces our reservation.
 
-    def _note_nomination(self, record: PodRecord) -> Happened:
-        """Keep who was promised which node; a promise that ends frees room for others."""
-        before = self.nominated.pop(record.uid, None)
-        promised = record.nominated_node if record.schedulable else ""
-        if promised:
-            self.nominated[record.uid] = record
-        self.promises_ended += before is not None and not promised
-        if before is None or before.nominated_node == promised:
-            return NOTHING
-        return Happened(_PROMISE_ENDED, before.nominated_node)
+        A reservation kept for the life of the pod would hold back a volume that others could have by then.
+        """
+        self._unreserve_volumes(record)
+
+    def _follow_nomination(self, record: PodRecord) -> ClusterEvent:
+        """A nomination that ends frees room for others."""
+        ended = self.nominations.update(record)
+        return ClusterEvent(_LEFT, ended) if ended else NO_EVENT
+
+    def _count_label_keys(self, before: PodRecord | None, now: PodRecord | None) -> None:
+        if before is not None and now is not None and before.labels == now.labels:
+            return
+        for key in before.labels if before is not None else ():
+            self._label_keys[key] -= 1
+            if not self._label_keys[key]:
+                del self._label_keys[key]
+        for key in now.labels if now is not None else ():
+            self._label_keys[key] += 1
 
     def _is_new_victim(self, known: PodRecord | None, record: PodRecord) -> bool:
-        """Jobs of higher priority may have been refused because this pod could not be evicted."""
+        """Jobs may have been refused because this pod could not be evicted."""
         if not self.evictable.in_use or not self.may_be_evicted(record):
             return False
         return known is None or known.node != record.node or not self.may_be_evicted(known)
 
-    def _enter(self, record: PodRecord) -> Happened:
+    def _enter(self, record: PodRecord) -> ClusterEvent:
         if not record.node:
-            return NOTHING
+            return NO_EVENT
         self._on_node[record.node].add(record.uid)
         self._count(record, 1)
-        return Happened(Change.POD_CAME, record.node)
+        return ClusterEvent(EventKind.POD_CAME, record.node)
 
-    def _leave(self, record: PodRecord) -> Happened:
+    def _leave(self, record: PodRecord) -> ClusterEvent:
         if not record.node:
-            return NOTHING
+            return NO_EVENT
         uids = self._on_node[record.node]
         uids.discard(record.uid)
         if not uids:
             del self._on_node[record.node]
         self._count(record, -1)
-        return Happened(_LEFT, record.node)
+        return ClusterEvent(_LEFT, record.node)
 
     def _count(self, record: PodRecord, times: int) -> None:
         row = self.nodes.row_of(record.node)
@@ -325,22 +432,8 @@ class Cluster:
     def _count_evictable(self, record: PodRecord, times: int) -> None:
         row = self.nodes.row_of(record.node)
         if row is not None and record.shape is not None and self.may_be_evicted(record):
-            self.evictable.move(record.priority, record.shape, row, times)
+            self.evictable.move(record.eviction_class, record.shape, row, times)
 
 
 def _ask_the_same(one: PodRecord, other: PodRecord) -> bool:
     return one.shape is not None and other.shape is not None and one.shape.request is other.shape.request
-
-
-def _selected_by(spec: PodSpec) -> Iterable[str]:
-    """The label keys that the pod's own constraints ask for."""
-    for constraint in spec.topology_spread_constraints:
-        yield from keys_of(constraint.label_selector)
-        yield from constraint.match_label_keys
-    if spec.affinity is None:
-        return
-    for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):
-        if affinity is not None:
-            terms = (*affinity.required, *(weighted.pod_affinity_term for weighted in affinity.preferred))
-            for term in terms:
-                yield from keys_of(term.label_selector)

@@ -1,4 +1,8 @@
-"""What happened to the picture, in the terms in which a refusal says what would cure it."""
+"""Cluster events: what changed in the cluster, in the terms in which a refusal says what is worth another attempt.
+
+kube-scheduler's plugins register such events; here a refusal names them (`wake_on`), and the queue activates the jobs
+that wait for what happened.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,17 @@ import enum
 from typing import NamedTuple
 
 
-class Change(enum.Flag):
-    """Kinds of changes; a refusal names those that could make its job fit."""
+class EventKind(enum.Flag):
+    """Kinds of cluster events. A refusal names those after which its job may fit."""
 
     NONE = 0
-    # On one node: worth a try only if that node has room.
+    # On one node: worth an attempt only if that node has room.
     NODE_ADDED = enum.auto()
     NODE_GREW = enum.auto()  # more allocatable
     NODE_RELABELLED = enum.auto()
     NODE_TAINTS = enum.auto()  # taints or cordon
-    ROOM_FREED = enum.auto()  # a pod left the node, or asks for less
-    VICTIMS = enum.auto()  # somebody there can be evicted who could not before: bound by now, or protected no more
+    ROOM_FREED = enum.auto()  # a pod left the node, or requests less
+    VICTIMS = enum.auto()  # a pod there can be evicted that could not be before: it is bound now, or not protected now
     # Anywhere: a pod or a node here can make another node fit.
     POD_CAME = enum.auto()  # a pod was placed, or its labels changed
     POD_LEFT = enum.auto()
@@ -26,31 +30,31 @@ class Change(enum.Flag):
 
 
 ON_ONE_NODE = (
-    Change.NODE_ADDED
-    | Change.NODE_GREW
-    | Change.NODE_RELABELLED
-    | Change.NODE_TAINTS
-    | Change.ROOM_FREED
-    | Change.VICTIMS
+    EventKind.NODE_ADDED
+    | EventKind.NODE_GREW
+    | EventKind.NODE_RELABELLED
+    | EventKind.NODE_TAINTS
+    | EventKind.ROOM_FREED
+    | EventKind.VICTIMS
 )
 
 
-class Happened(NamedTuple):
-    """A change, and the node it happened on; one event can be news on two, as when a pod moves."""
+class ClusterEvent(NamedTuple):
+    """What changed, and on which node; one event can concern two nodes, as when a pod moves."""
 
-    change: Change
+    kind: EventKind
     node: str
     other_node: str = ""
 
-    def together_with(self, other: Happened) -> Happened:
-        """Both, as one piece of news."""
-        if other is NOTHING:  # as good as always, and a tenth of what taking in a pod would cost otherwise
+    def merged_with(self, other: ClusterEvent) -> ClusterEvent:
+        """Both as one event."""
+        if other is NO_EVENT:  # almost always; without this check, taking in a pod would cost a tenth more
             return self
-        if self is NOTHING:
+        if self is NO_EVENT:
             return other
         nodes = dict.fromkeys(n for n in (self.node, self.other_node, other.node, other.other_node) if n)
         first, second = [*nodes, "", ""][:2]
-        return Happened(self.change | other.change, first, second)
+        return ClusterEvent(self.kind | other.kind, first, second)
 
 
-NOTHING = Happened(Change.NONE, "")
+NO_EVENT = ClusterEvent(EventKind.NONE, "")

@@ -14,7 +14,7 @@ from koordpy.state.ports import PortTable
 from koordpy.state.shapes import Request, Shape, ShapeTable
 from koordpy.state.storage import Storage
 
-Crowd = tuple[Shape, Mapping[int, int]]  # pods of a shape: node row -> how many
+ShapeRows = tuple[Shape, Mapping[int, int]]  # pods of a shape: node row -> how many
 
 
 class Occupancy:
@@ -25,15 +25,32 @@ class Occupancy:
         self.ports = PortTable()
         self.census = Census(shapes)
         self.storage = Storage()
+        self.open_trials = 0
+        self._is_moving = False  # stays True if a move raises half-way
+
+    @property
+    def is_consistent(self) -> bool:
+        """Everything that was begun was ended: no trial is open, and no move was left half-done."""
+        return not self.open_trials and not self._is_moving
+
+    def clear(self) -> None:
+        """No pod counts anywhere, until all are counted anew."""
+        self.open_trials, self._is_moving = 0, False
+        self._nodes.clear_usage()
+        self.census.clear()
+        self.ports.clear()
+        self.storage.clear_users()
 
     def move(self, row: int, shape: Shape, count: int) -> None:
         """`count` pods of a shape appear on a node, or leave it when negative. Moving back restores everything."""
+        self._is_moving = True
         self._nodes.take(row, shape, count)
         self.census.move(row, shape, count)
         if shape.traits.ports:
             self.ports.move(row, shape, count)
         if shape.traits.claims:
             self.storage.move(row, shape, count)
+        self._is_moving = False
 
     def move_all(self, rows: Ints, shape: Shape, counts: Ints) -> None:
         """The same on many nodes at once: rows `[C]`, each once, and counts `[C]`."""
@@ -41,14 +58,17 @@ class Occupancy:
             for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
                 self.move(row, shape, count)
             return
+        self._is_moving = True
         self._nodes.take_all(rows, shape, counts)
         self.census.move_all(rows, shape, counts)
+        self._is_moving = False
 
-    def move_crowds(self, crowds: Iterable[Crowd], sign: int) -> None:
+    def move_counts(self, counts_by_shape: Iterable[ShapeRows], sign: int) -> None:
         """The same for pods of many shapes: most ask for the same few sizes, and room is moved once for each size."""
         rows: defaultdict[Request, Counter[int]] = defaultdict(Counter)
         like: dict[Request, Shape] = {}
-        for shape, counts in crowds:
+        for shape, counts in counts_by_shape:
+            self._is_moving = True
             if shape.traits.ports or shape.traits.claims:
                 for row, count in counts.items():
                     self.move(row, shape, sign * count)
@@ -57,7 +77,7 @@ class Occupancy:
             total = rows[shape.request]
             for row, count in counts.items():
                 total[row] += sign * count
-            self.census.move_crowd(shape, counts, sign)
+            self.census.move_count(shape, counts, sign)
         for request, moved in rows.items():
             size = len(moved)
             self._nodes.take_all(
@@ -65,3 +85,4 @@ class Occupancy:
                 like[request],
                 np.fromiter(moved.values(), dtype=np.int64, count=size),
             )
+        self._is_moving = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from koordpy.api.gangs import SAYS_NOTHING, Wishes, membership_of, wishes_of
+from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration, declaration_of, membership_of
 from koordpy.api.keys import (
     DISABLE_PREEMPTIBLE,
     DISRUPTION_TARGET,
@@ -34,20 +34,22 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     shape: Shape | None  # None while the pod cannot be read; `defect` says why
     labels: dict[str, str]
     priority: int
+    eviction_class: int = 0  # what the eviction policy makes of it
     created: float
     version: str  # resourceVersion
     generation: int = 0
     node: str = ""
     bound: bool = False
-    nominated_node: str = ""
-    volumes: VolumeChoice = NO_VOLUMES  # promised to it while it is assumed
+    nominated_node: str = ""  # as we have decided; else as the API server has it
+    nominated_seen: str = ""  # as the API server has it
+    volumes: VolumeChoice = NO_VOLUMES  # reserved for it while it is assumed
     terminating: bool = False
     gated: bool = False
     defect: str = ""
     refusal_seen: str = ""  # the message of its PodScheduled=False condition, as the API server has it
     gang: str = ""  # namespace/name of the gang that it belongs to, if any
     by_pod_group: bool = False  # belongs to it by a label that stands for a PodGroup
-    wishes: Wishes = SAYS_NOTHING  # what it says about its gang
+    declaration: GangDeclaration = DECLARES_NOTHING  # what it says about its gang
     timed_out: bool = False  # its gang waited in vain: left alone until its owner takes the annotation away
 
     index: int | None = None  # its rank among the members of its gang, if it says one
@@ -119,13 +121,14 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         node=spec.node_name,
         bound=bool(spec.node_name),
         nominated_node=pod.status.nominated_node_name,
+        nominated_seen=pod.status.nominated_node_name,
         terminating=meta.deletion_timestamp is not None,
         gated=bool(spec.scheduling_gates),
         defect=defect,
         refusal_seen=scheduled.message if scheduled is not None and scheduled.status == "False" else "",
         gang=membership.gang if membership is not None else "",
         by_pod_group=membership is not None and membership.by_pod_group,
-        wishes=wishes_of(meta) if membership is not None else SAYS_NOTHING,
+        declaration=declaration_of(meta) if membership is not None else DECLARES_NOTHING,
         index=_index(meta.annotations) if membership is not None else None,
         preempts=spec.preemption_policy != "Never",
         started=seconds_of_instant(pod.status.start_time) if pod.status.start_time else 0.0,

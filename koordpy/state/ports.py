@@ -18,6 +18,9 @@ class PortTable:
         # (protocol, port) -> node row -> address -> pods
         self._used: defaultdict[tuple[str, int], dict[int, dict[str, int]]] = defaultdict(dict)
 
+    def clear(self) -> None:
+        self._used.clear()
+
     def move(self, row: int, shape: Shape, count: int) -> None:
         for port in shape.traits.ports:
             rows = self._used[port.protocol, port.host_port]

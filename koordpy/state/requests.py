@@ -3,7 +3,7 @@
 Containers and sidecars run together; plain init containers run one after another beside the sidecars
 declared before them. So a pod needs the larger of the two, plus its overhead. Requests on the pod itself
 replace the sum of its containers for CPU, memory and huge pages. What is resized in place, a container or the pod as a
-whole, counts the most of what it asks for, was promised and has.
+whole, counts the most of what it asks for, was allocated and has.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _as_a_whole(pod: Pod) -> Amounts:
 
 
 def _given(asked: Amounts, status: ContainerStatus | PodStatus, place: str, *, ignore_spec: bool) -> Amounts:
-    """The most of what is asked for, was promised and is there; without resources in its status nothing is resized."""
+    """The most of what is asked for, was allocated and is there; without resources in its status nothing is resized."""
     if status.resources is None:
         return asked
     total: Amounts = {} if ignore_spec else dict(asked)

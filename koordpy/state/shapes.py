@@ -23,6 +23,7 @@ from koordpy.api.pod import ContainerPort, Pod, PodSpec, Volume
 from koordpy.state.arrays import Ints
 from koordpy.state.nodes.resources import NOWHERE, ResourceTable
 from koordpy.state.requests import requests_of
+from koordpy.state.selectors import keys_of
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ class Traits(msgspec.Struct, frozen=True, gc=False):
     resource_claims: bool
     claims: tuple[ClaimUse, ...]
     disks: tuple[Volume, ...]  # attached without a claim; nameless, since the name is only the pod's own
-    network_selector: str  # pods that say the same are liked near
+    network_selector: str  # pods that say the same attract each other
 
 
 class Request:
@@ -175,6 +176,21 @@ class ShapeTable:
 
     def selected_labels(self, labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
         return tuple(sorted((key, labels[key]) for key in labels.keys() & self.selected_keys))
+
+
+def keys_asked_by(shape: Shape) -> frozenset[str]:
+    """The label keys that the constraints of its pods ask for."""
+    return shape.remember("keys asked for", 0, lambda: frozenset(_keys_asked(shape.traits)))
+
+
+def _keys_asked(traits: Traits) -> Iterator[str]:
+    for constraint in traits.spread:
+        yield from keys_of(constraint.label_selector)
+        yield from constraint.match_label_keys
+    for affinity in (traits.pod_affinity, traits.pod_anti_affinity):
+        if affinity is not None:
+            for term in (*affinity.required, *(weighted.pod_affinity_term for weighted in affinity.preferred)):
+                yield from keys_of(term.label_selector)
 
 
 def _source(pod: Pod, labels: tuple[tuple[str, str], ...]) -> tuple[object, ...]:

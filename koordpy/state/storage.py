@@ -1,4 +1,4 @@
-"""Claims and volumes: what the API server says about them, and what the scheduler has promised of them.
+"""Claims and volumes: what the API server says about them, and what the scheduler has reserved of them.
 
 Between choosing a volume for a claim and the API server showing them bound, the choice is assumed here, so that no
 other pod gets the same volume. `generation` is raised by every change: what is derived is void from then on.
@@ -44,9 +44,9 @@ class Storage:
         self.capacities: dict[str, CSIStorageCapacity] = {}
         self.attachments: dict[str, VolumeAttachment] = {}
         self.users: defaultdict[str, dict[int, int]] = defaultdict(dict)  # claim key -> node row -> pods
-        # How many pods hold each promise: pods that share a claim hold what was promised to it together.
-        self._promised_volumes: Counter[tuple[str, str]] = Counter()  # claim key, volume name
-        self._promised_nodes: dict[str, tuple[str, int]] = {}  # claim key -> node name, pods
+        # How many pods hold each reservation: pods that share a claim hold what was reserved for it together.
+        self._reserved_volumes: Counter[tuple[str, str]] = Counter()  # claim key, volume name
+        self._reserved_nodes: dict[str, tuple[str, int]] = {}  # claim key -> node name, pods
         self.generation = 0
 
     def changed(self) -> None:
@@ -66,24 +66,31 @@ class Storage:
                 del self.users[claim.key]
         self.generation += 1
 
-    def promise(self, choice: VolumeChoice, node: str) -> None:
-        """Reserve what was chosen for a pod on a node."""
-        self._promised_volumes.update(choice.static)
-        for claim in choice.provisioned:
-            _, pods = self._promised_nodes.get(claim, ("", 0))
-            self._promised_nodes[claim] = node, pods + 1
+    def clear_users(self) -> None:
+        """No pod uses or reserves anything, until it is counted anew."""
+        self.users.clear()
+        self._reserved_volumes.clear()
+        self._reserved_nodes.clear()
         self.generation += 1
 
-    def release(self, choice: VolumeChoice) -> None:
-        """Take a promise back; others that share the claim keep theirs."""
-        for pair in choice.static:
-            self._promised_volumes[pair] -= 1
-            if not self._promised_volumes[pair]:
-                del self._promised_volumes[pair]
+    def reserve(self, choice: VolumeChoice, node: str) -> None:
+        """Reserve what was chosen for a pod on a node."""
+        self._reserved_volumes.update(choice.static)
         for claim in choice.provisioned:
-            node, pods = self._promised_nodes.pop(claim)
+            _, pods = self._reserved_nodes.get(claim, ("", 0))
+            self._reserved_nodes[claim] = node, pods + 1
+        self.generation += 1
+
+    def unreserve(self, choice: VolumeChoice) -> None:
+        """Take a reservation back; others that share the claim keep theirs."""
+        for pair in choice.static:
+            self._reserved_volumes[pair] -= 1
+            if not self._reserved_volumes[pair]:
+                del self._reserved_volumes[pair]
+        for claim in choice.provisioned:
+            node, pods = self._reserved_nodes.pop(claim)
             if pods > 1:
-                self._promised_nodes[claim] = node, pods - 1
+                self._reserved_nodes[claim] = node, pods - 1
         self.generation += 1
 
     # --- questions ---
@@ -96,18 +103,18 @@ class Storage:
         return obj.metadata.annotations.get(BETA_STORAGE_CLASS, obj.spec.storage_class_name)
 
     def selected_node(self, claim: PersistentVolumeClaim) -> str:
-        """Where the claim is being provisioned, by somebody's word or by our own promise."""
-        promised, _ = self._promised_nodes.get(claim.metadata.key, ("", 0))
-        return claim.metadata.annotations.get(SELECTED_NODE) or promised
+        """Where the claim is being provisioned, by its annotation or by our own reservation."""
+        reserved, _ = self._reserved_nodes.get(claim.metadata.key, ("", 0))
+        return claim.metadata.annotations.get(SELECTED_NODE) or reserved
 
-    def promised_volumes(self) -> dict[str, str]:
-        """The claim, by key, to which each volume, by name, was promised."""
-        return {volume: claim for claim, volume in self._promised_volumes}
+    def reserved_volumes(self) -> dict[str, str]:
+        """The claim, by key, for which each volume, by name, was reserved."""
+        return {volume: claim for claim, volume in self._reserved_volumes}
 
-    def is_promised(self, choice: VolumeChoice) -> bool:
+    def is_reserved(self, choice: VolumeChoice) -> bool:
         """Some pod still holds it; a pod that is gone or forgotten does not."""
-        return self._promised_volumes.keys() >= set(choice.static) and (
-            self._promised_nodes.keys() >= set(choice.provisioned)
+        return self._reserved_volumes.keys() >= set(choice.static) and (
+            self._reserved_nodes.keys() >= set(choice.provisioned)
         )
 
     def belongs_to(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -1,7 +1,7 @@
-"""Trials: changes to the picture that are undone exactly.
+"""Trials: changes to the state that are undone exactly.
 
 Planning a gang places its members one after another and each must see those before it. A trial counts straight into the
-picture and keeps a log; counts are integers, so undoing in reverse restores every byte. No copy is ever made.
+state and keeps a log; counts are integers, so undoing in reverse restores every byte. No copy is ever made.
 """
 
 from __future__ import annotations
@@ -11,31 +11,33 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from koordpy.state.arrays import Ints
-from koordpy.state.occupancy import Crowd, Occupancy
+from koordpy.state.occupancy import Occupancy, ShapeRows
 from koordpy.state.shapes import Shape
 from koordpy.state.storage import VolumeChoice
 
 
-class _Crowds(NamedTuple):
-    crowds: Sequence[Crowd]
+class _ShapeRows(NamedTuple):
+    counts_by_shape: Sequence[ShapeRows]
     sign: int
 
 
 class Trial:
-    """A `with` block after which the picture is as it was before it."""
+    """A `with` block after which the state is as it was before it."""
 
     def __init__(self, occupancy: Occupancy) -> None:
         self._occupancy = occupancy
-        # (rows, shape, counts), (row, shape, count), crowds and their sign, or volumes promised
-        self._log: list[tuple[Ints, Shape, Ints] | tuple[int, Shape, int] | _Crowds | VolumeChoice] = []
+        # (rows, shape, counts), (row, shape, count), counts and their sign, or volumes reserved
+        self._log: list[tuple[Ints, Shape, Ints] | tuple[int, Shape, int] | _ShapeRows | VolumeChoice] = []
 
     def __enter__(self) -> Self:
+        self._occupancy.open_trials += 1
         return self
 
     def __exit__(
         self, _type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None
     ) -> None:
         self.undo()
+        self._occupancy.open_trials -= 1
 
     def place(self, row: int, shape: Shape, count: int = 1) -> None:
         """Try `count` pods of a shape on a node; negative to try the node without them."""
@@ -48,15 +50,15 @@ class Trial:
             self._occupancy.move_all(rows, shape, counts)
             self._log.append((rows, shape, counts))
 
-    def place_crowds(self, crowds: Sequence[Crowd], sign: int) -> None:
+    def place_counts(self, counts_by_shape: Sequence[ShapeRows], sign: int) -> None:
         """The same for pods of many shapes; a sign of -1 tries the nodes without them."""
-        self._occupancy.move_crowds(crowds, sign)
-        self._log.append(_Crowds(crowds, sign))
+        self._occupancy.move_counts(counts_by_shape, sign)
+        self._log.append(_ShapeRows(counts_by_shape, sign))
 
-    def promise(self, volumes: VolumeChoice, node: str) -> None:
+    def reserve_volumes(self, volumes: VolumeChoice, node: str) -> None:
         """Try with these volumes taken."""
         if any(volumes):
-            self._occupancy.storage.promise(volumes, node)
+            self._occupancy.storage.reserve(volumes, node)
             self._log.append(volumes)
 
     def mark(self) -> int:
@@ -68,9 +70,9 @@ class Trial:
         while len(self._log) > mark:
             step = self._log.pop()
             if isinstance(step, VolumeChoice):
-                self._occupancy.storage.release(step)
-            elif isinstance(step, _Crowds):
-                self._occupancy.move_crowds(step.crowds, -step.sign)
+                self._occupancy.storage.unreserve(step)
+            elif isinstance(step, _ShapeRows):
+                self._occupancy.move_counts(step.counts_by_shape, -step.sign)
             elif isinstance(step[0], int):
                 row, shape, count = step
                 self._occupancy.move(row, shape, -count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from koordpy.api.meta import LabelSelector, LabelSelectorRequirement
-from koordpy.state.selectors import is_empty
+from koordpy.state.selectors import is_empty, keys_of
 from koordpy.state.shapes import Shape
 
 
@@ -17,20 +17,36 @@ class Workloads:
         self._owners: dict[tuple[str, str, str], LabelSelector] = {}  # kind, namespace, name
         self.generation = 0
 
-    def set_service(self, namespace: str, name: str, selector: dict[str, str] | None) -> None:
-        """A service appeared or changed, or left (None). One without a selector selects nothing."""
+    def set_service(self, namespace: str, name: str, selector: dict[str, str] | None) -> bool:
+        """A service appeared, changed or left (None); says whether it selects others now.
+
+        One without a selector selects nothing.
+        """
+        if self._services[namespace].get(name) == (selector or None):
+            return False
         if selector:
             self._services[namespace][name] = selector
         else:
-            self._services[namespace].pop(name, None)
+            del self._services[namespace][name]
         self.generation += 1
+        return True
 
-    def set_owner(self, kind: str, namespace: str, name: str, selector: LabelSelector | None) -> None:
+    def set_owner(self, kind: str, namespace: str, name: str, selector: LabelSelector | None) -> bool:
+        """A pod owner appeared, changed or left (None); says whether it selects others now."""
+        key = (kind, namespace, name)
+        if self._owners.get(key) == selector:
+            return False
         if selector is None:
-            self._owners.pop((kind, namespace, name), None)
+            del self._owners[key]
         else:
-            self._owners[kind, namespace, name] = selector
+            self._owners[key] = selector
         self.generation += 1
+        return True
+
+    def selected_keys(self) -> set[str]:
+        """The label keys that services and owners ask for."""
+        services = {key for each in self._services.values() for selector in each.values() for key in selector}
+        return services.union(*(keys_of(selector) for selector in self._owners.values()))
 
     def default_selector(self, shape: Shape) -> LabelSelector | None:
         """What the pod's services and owner select, all of it together; None when that is nothing in particular."""

@@ -2,10 +2,11 @@ import msgspec
 import pytest
 
 from koordpy.api.decode import Decoder, decode_event, decode_page, decode_status, resource_version_of
-from koordpy.api.errors import MalformedObject
+from koordpy.api.errors import MalformedObject, MalformedValue
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.storage import CSINode
+from koordpy.api.topology import gather_rules
 from koordpy.state.cluster import Cluster
 from tests.builders import node_json, pod_json, typed, with_identity
 
@@ -44,6 +45,17 @@ def test_an_answer_that_is_not_json_is_still_shown():
 def test_bytes_that_are_no_text_are_an_unreadable_answer_and_no_crash():
     assert decode_status(b'{"message":"\xff"}').code == 0
     assert resource_version_of(b'{"metadata":{"resourceVersion":"\xff"}}') == ""
+
+
+def test_json_that_nests_too_deeply_is_unreadable_and_no_crash():
+    """Any tenant can write an annotation of 256 KB, and a proxy can answer anything."""
+    deep = b'{"x":' + b"[" * 100_000
+    with pytest.raises(MalformedObject):
+        decode_pod(deep)
+    with pytest.raises(MalformedValue):
+        gather_rules(deep.decode())
+    assert decode_status(deep).code == 0
+    assert resource_version_of(deep) == ""
 
 
 def test_null_where_go_writes_an_empty_list_as_null():

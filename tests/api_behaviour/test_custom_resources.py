@@ -130,3 +130,12 @@ async def test_its_printer_columns_are_in_its_table(api: Client):
     table = (await api.request("GET", api.path(widgets), headers={"Accept": accept})).ok()
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Size"]
     assert table["rows"][0]["cells"] == ["w", 5]
+
+
+async def test_a_list_of_metadata_leaves_the_rest_out(api: Client):
+    widgets = await _widgets(api)
+    (await api.create(widgets, custom("Widget", "w", spec={"size": 1}))).ok()
+    accept = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
+    (item,) = (await api.request("GET", api.path(widgets), headers=accept)).ok()["items"]
+    assert item.keys() == {"kind", "apiVersion", "metadata"}
+    assert (item["kind"], item["metadata"]["name"]) == ("PartialObjectMetadata", "w")

@@ -155,7 +155,7 @@ def test_the_filter_that_is_asked_first_gives_the_reason(profile):
 
 
 def shape_on(cluster: Cluster, **asks: Any) -> Shape:
-    record, _ = cluster.upsert_pod(pod("incoming", **asks))
+    record = cluster.upsert_pod(pod("incoming", **asks))
     assert record.shape is not None
     return record.shape
 

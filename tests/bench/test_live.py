@@ -6,11 +6,13 @@ import pytest
 
 from bench.figures import BenchError
 from bench.live import network
+from bench.live.compare import ROOT, checkout
 from bench.live.measures import figure, measures
 from bench.live.report import report
 from bench.live.rounds import Result
 from bench.live.run import Run, run
-from bench.live.schedulers import SCHEDULERS, Scheduler
+from bench.live.scheduler import Scheduler
+from bench.live.schedulers import SCHEDULERS
 from bench.live.workload import Workload
 from bench.live.workloads import basic, gangs, never_fits, preempt, streaming, topology
 from tests.controlplane.fixtures import Real
@@ -30,6 +32,7 @@ TINY = (
 COMBINATIONS = [
     *((workload, SCHEDULERS["koordpy"]) for workload in TINY),
     *((BASIC, SCHEDULERS[name]) for name in ("kube-scheduler", "bare client")),
+    (BASIC, checkout("against", ROOT)),
 ]
 
 
@@ -59,8 +62,11 @@ async def test_the_report_shows_schedulers_side_by_side_their_ratio_and_the_shar
     assert "of what a bare client gets" in written
     assert "100%" in written
     assert written.count("1.00x") == len(measures(BASIC))
+    assert "bare client: 32 connections" in written.splitlines()
 
 
 def _result(seen: dict[str, Run]) -> Result:
-    figures = {m.name: {name: figure(m, BASIC, name, [one]) for name, one in seen.items()} for m in measures(BASIC)}
+    figures = {
+        m.name: {name: figure(m, BASIC, SCHEDULERS[name], [one]) for name, one in seen.items()} for m in measures(BASIC)
+    }
     return Result(BASIC, figures, [])

@@ -1,11 +1,15 @@
 """The plots: drawn from what was recorded, and from nothing else."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench import plot
 from bench.figures import BenchError, Figure
+from bench.live.measures import figure_name
+from bench.live.scheduler import Scheduler
+from bench.live.schedulers import SCHEDULERS
 from bench.live.workloads import workload
 from bench.planning import growth
 from bench.planning.suite import FULL
@@ -14,13 +18,23 @@ PANEL = plot.PANELS[0]
 
 
 def _recorded(**by_scheduler: float) -> dict[str, Figure]:
-    title = workload(PANEL.workload).title
-    names = {name: f"{title}, {name.replace('_', '-')}, {PANEL.measure}" for name in by_scheduler}
-    return {names[name]: Figure(names[name], "", (value, value * 1.1)) for name, value in by_scheduler.items()}
+    made = [_figure(SCHEDULERS[name.replace("_", "-")], value) for name, value in by_scheduler.items()]
+    return {figure.name: figure for figure in made}
+
+
+def _figure(scheduler: Scheduler, value: float) -> Figure:
+    name = figure_name(PANEL.measure, workload(PANEL.workload), scheduler.name)
+    return Figure(name, "", (value, value * 1.1), configuration=scheduler.configuration)
 
 
 def test_a_scheduler_without_a_record_has_no_bar():
     assert list(plot.bars(PANEL, _recorded(koordpy=3.0, volcano=1.0))) == ["koordpy", "volcano"]
+
+
+def test_a_figure_of_another_configuration_has_no_bar():
+    other = replace(SCHEDULERS["volcano"], configuration="v0.1")
+    figures = _recorded(koordpy=3.0) | {(old := _figure(other, 9.0)).name: old}
+    assert list(plot.bars(PANEL, figures)) == ["koordpy"]
 
 
 def test_what_was_recorded_is_drawn(tmp_path: Path):

@@ -74,11 +74,17 @@ def test_the_ceiling_is_measured_only_where_dealing_pods_out_is_the_same():
 
 
 def test_records_are_found_again_by_workload_measure_and_scheduler():
-    made = gangs(2, 2, 4)
-    name = figure_name(RATE, made, "volcano")
-    found = recorded(made, ["koordpy", "volcano"], {name: Figure(name, "", (1.0,))})
-    assert found.figures[RATE.name] == {"volcano": Figure(name, "", (1.0,))}
-    assert len(found.all_figures()) == 1
+    made, volcano = gangs(2, 2, 4), SCHEDULERS["volcano"]
+    kept = Figure(figure_name(RATE.name, made, "volcano"), "", (1.0,), configuration=volcano.configuration)
+    found = recorded(made, [SCHEDULERS["koordpy"], volcano], {kept.name: kept})
+    assert found.figures[RATE.name] == {"volcano": kept}
+    assert found.all_figures() == [kept]
+
+
+def test_a_record_of_another_configuration_is_not_taken_for_one_of_this():
+    made, volcano = gangs(2, 2, 4), SCHEDULERS["volcano"]
+    other = Figure(figure_name(RATE.name, made, "volcano"), "", (1.0,), configuration="v0.1")
+    assert recorded(made, [volcano], {other.name: other}).all_figures() == []
 
 
 def test_a_network_has_the_sizes_it_says_and_names_that_do_not_give_the_tree_away():

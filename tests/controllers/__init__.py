@@ -1,1 +1,1 @@
-"""The controllers: what a PodGroup's status says, and that it is kept so at little cost."""
+"""The controllers on an API in memory and on a real kube-apiserver; a room for each, as in `koordpy/controllers/`."""

@@ -57,7 +57,7 @@ def koordinators() -> Json:
     return found
 
 
-def told(status: Json) -> list[str]:
+def tree_lines(status: Json) -> list[str]:
     """The tree of a status: one line for each entry, from the top; a nameless one is `-`."""
     return [_line(entry) for entry in status.get("detailStatus", [])]
 

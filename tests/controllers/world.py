@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from koordpy.app.crds import definitions
 from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
 from koordpy.kube.http.transport import Response
+from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.sim.embedded.request import Request
 from koordpy.sim.embedded.server import EmbeddedCluster
 from koordpy.sim.embedded.transport import DirectTransport
@@ -25,7 +26,7 @@ PODS = "/api/v1/namespaces/default/pods"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MEMBER = "pod-group.scheduling.sigs.k8s.io"
 MERGE = "application/merge-patch+json"
-SETTLED_S = 3.0  # longer than a burst, a pause and the looks between two definitions
+SETTLED_S = 3.0  # longer than a batch period, a pause, and the 2 s after which a missing definition is asked for
 ALONE = replace(Settings(), leader_election=replace(Settings().leader_election, enabled=False))
 
 
@@ -67,8 +68,9 @@ class World:
     async def controllers(self, settings: Settings = ALONE) -> AsyncIterator[Controllers]:
         """Running meanwhile; what they die of fails the test."""
         client = Client(_Counting(DirectTransport(self.cluster.handle), self.requests))
-        controllers = Controllers(client, settings, wall=lambda: 1.8e9 + now())
-        task = asyncio.ensure_future(controllers.run(None))
+        reflectors = SharedReflectors(client)
+        controllers = Controllers(client, settings, reflectors, clock=lambda: 1.8e9 + now())
+        task = asyncio.ensure_future(_together(reflectors.run(), controllers.run()))
         try:
             yield controllers
             if task.done():
@@ -130,9 +132,15 @@ class _Counting:
         self._requests.append((now(), method, path, body))
         return await self._inner.send(method, path, body, **more)
 
-    def stream(self, path: str) -> Any:
-        return self._inner.stream(path)
+    def stream(self, path: str, **more: Any) -> Any:
+        return self._inner.stream(path, **more)
 
 
 def now() -> float:
     return asyncio.get_running_loop().time()
+
+
+async def _together(*runs: Coroutine[Any, Any, None]) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for each in runs:
+            tasks.create_task(each)

@@ -211,12 +211,14 @@ class Client:
         return await self.request("POST", self.path("pods", pod, namespace, "eviction"), eviction)
 
     @contextlib.asynccontextmanager
-    async def watch(self, resource: str, *, namespace: str | None = None, **params: str | int) -> AsyncIterator[Watch]:
+    async def watch(
+        self, resource: str, *, namespace: str | None = None, headers: dict[str, str] | None = None, **params: str | int
+    ) -> AsyncIterator[Watch]:
         """Watch a collection; parameters by their API names: resourceVersion, labelSelector, timeoutSeconds."""
         forever = aiohttp.ClientTimeout(total=None, sock_connect=TIMEOUT_SECONDS)
         at = self.path(resource, namespace=namespace)
         asked = _parameters({"watch": "true", **params})
-        async with self._session.get(at, params=asked, timeout=forever) as response:
+        async with self._session.get(at, params=asked, headers=headers, timeout=forever) as response:
             if response.status != 200:
                 raise AssertionError(f"watch {at} answered {response.status}: {await response.text()}")
             yield Watch(response)

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,23 +21,15 @@ from koordpy.api.storage import (
     StorageClass,
 )
 from koordpy.api.workload import Namespace, ReplicaSet, Service
+from koordpy.app.build import build_scheduler
+from koordpy.app.settings import Settings
+from koordpy.kube.client import Client
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Job
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile
+from koordpy.plan.framework.profiles import PluginSet, ProfileSpec, build_profile
 from koordpy.plan.placement import fit
 from koordpy.plan.placement.pods import place_nominated, plan
-from koordpy.plan.preemption.eligibility import make_room
-from koordpy.scheduler.ingest.intake import (
-    BudgetIntake,
-    NamespaceIntake,
-    NodeIntake,
-    OwnerIntake,
-    PodIntake,
-    ServiceIntake,
-    StorageIntake,
-)
-from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.plan.preemption.eligibility import find_preemption
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
@@ -44,12 +37,11 @@ from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
 from tests.differential.answer import Answer, Scores
 from tests.differential.pods import KUBE_SCHEDULER
-from tests.differential.world import OWNERS
 
 Json = dict[str, Any]
 
 # Without the score that kube-scheduler does not have; on pods that say nothing about the network it is 0.
-PROFILE = build_profile(KUBE_SCHEDULER, Wishes(scores=PluginSet(disabled=("NetworkTopology",))))
+PROFILE = build_profile(KUBE_SCHEDULER, ProfileSpec(scores=PluginSet(disabled=("NetworkTopology",))))
 STRUCTS = {
     "Namespace": Namespace,
     "Node": Node,
@@ -86,9 +78,9 @@ def answer(surroundings: Iterable[Json], incoming: Json) -> Answer:
 
 def _refused(record: PodRecord, refusal: Refusal, cluster: Cluster) -> Answer:
     """No node is free: somebody may have to leave."""
-    if not len(cluster.nodes) or not refusal.cures:
+    if not len(cluster.nodes) or not refusal.wake_on:
         return Answer(message=refusal.message)
-    found = make_room(Job(record.key, (record,)), cluster, {KUBE_SCHEDULER: PROFILE})
+    found = find_preemption(Job(record.key, (record,)), cluster, {KUBE_SCHEDULER: PROFILE})
     message = f"{refusal.message} preemption: {found}"
     if isinstance(found, str):
         return Answer(message=message)
@@ -111,34 +103,21 @@ def _scores(shape: Shape, cluster: Cluster, rows: list[int]) -> dict[str, Scores
 
 
 def _picture(surroundings: Iterable[Json], incoming: Json) -> tuple[Cluster, PodRecord]:
-    cluster, queue = Cluster(), JobQueue(first_backoff_s=1, most_backoff_s=10)
-    jobs = Jobs(cluster, queue, [KUBE_SCHEDULER])
-    pods = PodIntake(cluster, queue, jobs, on_gone=lambda _uid: None)
-    sinks = {
-        "Namespace": NamespaceIntake(cluster, queue),
-        "Node": NodeIntake(cluster, queue, jobs),
-        "Pod": pods,
-        "PodDisruptionBudget": BudgetIntake(cluster),
-        **{kind: OwnerIntake(kind, cluster, queue, jobs.refresh_all) for kind in OWNERS},
-        "Service": ServiceIntake(cluster, queue, jobs.refresh_all),
-        **{kind: StorageIntake(table, cluster, queue, lambda: None) for kind, table in _tables(cluster).items()},
+    built = build_scheduler(Settings(profiles=(replace(PROFILE, scheduler_name=KUBE_SCHEDULER),)), cast("Client", None))
+    cluster, own = built.cluster, built.sinks
+    sinks: dict[str, Any] = {
+        "Namespace": own.namespaces,
+        "Node": own.nodes,
+        "Pod": own.pods,
+        "PodDisruptionBudget": own.budgets,
+        "Service": own.services,
+        **own.owners,
+        **own.storage,
     }
     objects = [each for each in [*surroundings, incoming] if each["kind"] in sinks]
     # Watches are not in step with each other: what is learned first must make no difference.
     Random(incoming["metadata"]["uid"]).shuffle(objects)
     for each in objects:
         sinks[each["kind"]].upsert(DECODERS[each["kind"]](json.dumps(each).encode()))
-        pods.settle()
+        own.settle_pods()
     return cluster, cluster.pods[incoming["metadata"]["uid"]]
-
-
-def _tables(cluster: Cluster) -> dict[str, dict[str, Any]]:
-    storage = cluster.storage
-    return {
-        "CSIDriver": storage.drivers,
-        "CSINode": storage.csi_nodes,
-        "CSIStorageCapacity": storage.capacities,
-        "PersistentVolume": storage.volumes,
-        "PersistentVolumeClaim": storage.claims,
-        "StorageClass": storage.classes,
-    }

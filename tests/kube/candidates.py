@@ -70,8 +70,8 @@ class Line:
         await asyncio.sleep(late)
         return await self.inner.send(method, path, body, content_type=content_type, timeout_s=60)
 
-    def stream(self, path: str) -> Any:
-        return self.inner.stream(path)
+    def stream(self, path: str, **more: Any) -> Any:
+        return self.inner.stream(path, **more)
 
 
 class Candidate:

@@ -165,3 +165,13 @@ def test_a_proxy_that_answers_in_the_servers_place_is_quoted() -> None:
 
 def test_a_retry_after_that_is_a_date_is_ignored() -> None:
     assert error_of("GET", "/x", 429, b"{}", "Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None
+
+
+@pytest.mark.parametrize("value", ["\xb2", "-1", "1e9", "1_0", ""])
+def test_a_retry_after_that_is_no_number_is_ignored(value: str) -> None:
+    assert error_of("GET", "/x", 429, b"{}", value).retry_after is None
+
+
+@pytest.mark.parametrize("value", ["86400", "9" * 400])
+def test_a_retry_after_of_days_is_five_minutes(value: str) -> None:
+    assert error_of("GET", "/x", 429, b"{}", value).retry_after == 300

@@ -43,7 +43,8 @@ def kubeconfig(path: Path, user: dict[str, Any], *, server: str = "http://127.0.
 
 @pytest.fixture(autouse=True)
 def _nothing_from_outside(monkeypatch) -> None:
-    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+    proxies = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy")
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", *proxies):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -134,7 +135,7 @@ async def test_an_exec_plugin_is_asked_and_asked_again_only_when_its_token_has_e
 async def test_a_refused_token_of_an_exec_plugin_is_replaced_whatever_its_expiry_says(tmp_path) -> None:
     user = exec_plugin(tmp_path, expires="2099-01-01T00:00:00Z")
     found = await load_credentials(str(kubeconfig(tmp_path / "k", user)))
-    assert await found.renew(refused=await found.headers())
+    assert await found.renew(await found.headers(), found.ssl_context)
     assert await found.headers() == {"Authorization": "Bearer token-2"}
 
 

@@ -1,4 +1,4 @@
-"""What came together is told together: `after_batch` is called when all of it is in, before anything else happens."""
+"""What came together is told together: `settle` is called when all of it is in, before anything else happens."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ async def batches(script: Scripted) -> list[int]:
     """How many calls the sink had had each time that a batch ended; without empty ones."""
     sink, seen = Sink(), [0]
 
-    def after_batch() -> None:
+    def settle() -> None:
         if len(sink.calls) > seen[-1]:
             seen.append(len(sink.calls))
 
-    async with running(Reflector(Client(script), POD_RESOURCE, sink, after_batch).run()):
+    async with running(Reflector(Client(script), POD_RESOURCE, sink, settle).run()):
         await asyncio.sleep(10)
     assert seen[-1] == len(sink.calls), "something was told after the last batch"
     return seen[1:]

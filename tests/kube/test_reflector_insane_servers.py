@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
 
 from koordpy.kube.client import Client
+from koordpy.kube.watch import reflector as module
 from tests.kube.world import CUT, HANG, Scripted, Sink, line, plain_pod, reflecting
 
 pytestmark = pytest.mark.looptime
@@ -55,6 +57,33 @@ async def test_a_line_that_is_not_json_ends_the_watch_and_it_is_resumed() -> Non
 async def test_a_line_that_is_not_unicode_ends_the_watch_and_it_is_resumed() -> None:
     script = Scripted([[]], [[b'{"type": "\xff", "object": {}}\n'], [line("ADDED", plain_pod("a")), HANG]])
     assert (await _told(script)).names == ["a"]
+
+
+_DEEP = b'{"x":' + b"[" * 100_000
+
+
+async def test_a_line_that_nests_too_deeply_ends_the_watch_and_it_is_resumed() -> None:
+    script = Scripted([[]], [[b'{"type": "ADDED", "object": ' + _DEEP + b"\n"], [line("ADDED", plain_pod("a")), HANG]])
+    assert (await _told(script)).names == ["a"]
+
+
+async def test_a_list_that_nests_too_deeply_is_trouble_and_not_the_end() -> None:
+    assert (await _told(Scripted([_DEEP, [plain_pod("a")]], [[HANG]]))).names == ["a"]
+
+
+async def test_a_line_without_an_end_is_given_up_and_the_watch_resumed(monkeypatch) -> None:
+    monkeypatch.setattr(module, "_MOST_LINE", 10_000)
+    read = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal read
+        while True:
+            read += 1000
+            yield b"x" * 1000
+
+    script = Scripted([[]], [endless(), [line("ADDED", plain_pod("a", version=1001)), HANG]])
+    assert (await _told(script)).names == ["a"]
+    assert read == 11_000
 
 
 async def test_lines_may_arrive_in_any_pieces() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from koordpy.kube.http import stream as module
 from koordpy.kube.http.connections import Wire
+from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.parsing import BrokenConnection
 from koordpy.kube.http.stream import Stream
 from tests.kube.rawserver import Serve, listening
@@ -22,7 +23,7 @@ END = b"0\r\n\r\n"
 @asynccontextmanager
 async def streaming(serve: Serve) -> AsyncIterator[Stream]:
     async with listening(serve) as port:
-        wire = Wire(f"http://127.0.0.1:{port}", None, None, 1)
+        wire = Wire(Dialer(f"http://127.0.0.1:{port}"), lambda: None, 1)
         async with asyncio.timeout(5), wire.stream("/watch", "A: b\r\n", connect_s=1) as stream:
             yield stream
 
@@ -77,6 +78,15 @@ async def test_what_is_no_answer_is_broken() -> None:
     async with streaming(saying(b"SSH-2.0-x\r\n\r\n", then_close=False)) as stream:
         with pytest.raises(BrokenConnection, match="not an HTTP answer"):
             await stream.head()
+
+
+@pytest.mark.parametrize("size", [b"-6", b"0x5", b" 5", b"5_", b"0" * 400_000, b"5;" + b"x" * 400_000])
+async def test_a_chunk_that_is_none_breaks_it_off_after_what_had_come(size: bytes) -> None:
+    async with streaming(saying(TWO, size + b"\r\nhello\r\n", then_close=False)) as stream:
+        pieces = aiter(stream.pieces())
+        assert await anext(pieces) == b"first\nsecond\n"
+        with pytest.raises(BrokenConnection, match="not an HTTP answer"):
+            await anext(pieces)
 
 
 @pytest.mark.parametrize("length", [b"Content-Length: 5\r\n", b""])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from koordpy.kube.auth.credentials import load_credentials
+from koordpy.kube.auth.credentials import Credentials, load_credentials
+from koordpy.kube.auth.identity import Identity
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import Unavailable
 from koordpy.kube.http.transport import HttpTransport
@@ -24,6 +28,17 @@ async def over_http(directory: Path) -> AsyncIterator[tuple[EmbeddedServer, Clie
         (directory / "kubeconfig").write_text(server.kubeconfig())
         async with HttpTransport(await load_credentials(str(directory / "kubeconfig")), connections=4) as transport:
             yield server, Client(transport)
+
+
+@asynccontextmanager
+async def answered_by(serve: Any) -> AsyncIterator[HttpTransport]:
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    host = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        async with HttpTransport(Credentials(Identity(host), None), connections=4) as transport:
+            yield transport
+    finally:
+        server.close()
 
 
 def answers(*sequence: bool) -> Iterator[bool]:
@@ -84,3 +99,28 @@ async def _read_to_the_end(client: Client) -> None:
     async with client.watch("/api/v1/pods", resourceVersion=0) as chunks:
         async for _ in chunks:
             pass
+
+
+async def test_a_refusal_of_a_watch_that_never_ends_is_told_by_its_beginning() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"3e8\r\n" + b"no, " * 250 + b"\r\n")
+                await writer.drain()
+
+    async with answered_by(serve) as transport:
+        with pytest.raises(Unavailable, match="503 no, no,"):
+            async with asyncio.timeout(5), transport.stream("/x"):
+                pass
+
+
+async def test_a_broken_peer_is_unavailable() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-6\r\nhello\r\n")
+
+    async with answered_by(serve) as transport:
+        with pytest.raises(Unavailable, match="broke: not an HTTP answer: Invalid character in chunk size"):
+            await transport.send("GET", "/x", content_type="x", timeout_s=5)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
+from koordpy.kube.http import connections
+from koordpy.kube.http.address import Address
 from koordpy.kube.http.connections import Wire
-from koordpy.kube.http.parsing import Address, BrokenConnection
+from koordpy.kube.http.dialing import Dialer
+from koordpy.kube.http.parsing import BrokenConnection
 from tests.kube.rawserver import Serve, listening
 
 
 @asynccontextmanager
 async def wire_to(serve: Serve, width: int = 4) -> AsyncIterator[Wire]:
     async with listening(serve) as port:
-        wire = Wire(f"http://127.0.0.1:{port}/prefix", None, None, width)
+        wire = Wire(Dialer(f"http://127.0.0.1:{port}/prefix"), lambda: None, width)
         try:
             yield wire
         finally:
@@ -123,13 +127,65 @@ async def test_a_connection_that_breaks_half_way_is_broken() -> None:
             await ask(wire)
 
 
-@pytest.mark.parametrize(
-    "raw", [b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"]
-)
-async def test_what_is_no_answer_is_broken(raw: bytes) -> None:
-    async with wire_to(answering(raw)) as wire:
+_CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+_NO_ANSWERS = {
+    "another protocol": b"SSH-2.0-x\r\n\r\n",
+    "no length": b"HTTP/1.1 200 OK\r\n\r\n",
+    "a length that is a word": b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+    "a length below zero": b"HTTP/1.1 200 OK\r\nContent-Length: -6\r\n\r\n",
+    "a length for Python": b"HTTP/1.1 201 Created\r\nContent-Length: 1_0\r\n\r\n0123456789",
+    "two lengths": b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+    "a length and chunks": CHUNKED.replace(b"\r\n", b"\r\nContent-Length: 5\r\n", 1),
+    "a chunk below zero": _CHUNKED + b"-6\r\nhello\r\n0\r\n\r\n",
+    "a chunk for Python": _CHUNKED + b"0x5\r\nhello\r\n0\r\n\r\n",
+    "a chunk that goes on": _CHUNKED + b"4\r\nhello\r\n0\r\n\r\n",
+    "endless headers": b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 20_000,
+    "an endless size": _CHUNKED + b"0" * 100_000,
+    "endless trailers": _CHUNKED + b"0\r\n" + b"A: b\r\n" * 20_000,
+}
+
+
+@pytest.mark.parametrize("raw", _NO_ANSWERS.values(), ids=_NO_ANSWERS)
+async def test_what_is_no_answer_costs_one_connection(raw: bytes) -> None:
+    """The others of the pool go on, and the next request gets a connection of its own."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while request := await _request(reader):
+            if request.endswith(b"slow"):
+                await asyncio.sleep(0.1)
+            writer.write(raw if request.endswith(b"bad") else WHOLE)
+
+    async with wire_to(serve) as wire:
+        slow = asyncio.create_task(ask(wire, b"slow"))
+        await asyncio.sleep(0)
         with pytest.raises(BrokenConnection, match="not an HTTP answer"):
+            await ask(wire, b"bad")
+        assert (await slow)[1] == b"hello"
+        assert len(wire._all) == 1
+        assert (await ask(wire))[1] == b"hello"
+
+
+async def test_an_endless_answer_is_given_up(monkeypatch) -> None:
+    monkeypatch.setattr(connections, "MOST_ANSWER", 100_000)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _request(reader)
+        writer.write(_CHUNKED)
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"1000\r\n" + b"x" * 0x1000 + b"\r\n")
+                await writer.drain()
+
+    async with wire_to(serve) as wire:
+        with pytest.raises(BrokenConnection, match="over 100000 bytes"):
             await ask(wire)
+
+
+async def test_an_answer_with_something_behind_it_is_the_last_of_its_connection() -> None:
+    async with wire_to(answering(WHOLE + b"garbage")) as wire:
+        assert await ask(wire) == (200, b"hello", None)
+        assert not wire._idle
+        assert await ask(wire) == (200, b"hello", None)
 
 
 async def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one() -> None:

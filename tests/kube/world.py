@@ -134,9 +134,9 @@ class Counting:
         self._requests.append((now(), method, path))
         return await self._inner.send(method, path, body, content_type=content_type, timeout_s=timeout_s, **more)
 
-    def stream(self, path: str) -> Any:
+    def stream(self, path: str, **more: Any) -> Any:
         self._requests.append((now(), "GET", path))
-        return self._inner.stream(path)
+        return self._inner.stream(path, **more)
 
 
 HANG = object()
@@ -168,7 +168,7 @@ class Scripted:
         return Response(200, answer if isinstance(answer, bytes) else page(answer, version=self.listed * 1000))
 
     @contextlib.asynccontextmanager
-    async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, **more: Any) -> AsyncIterator[AsyncIterator[bytes]]:
         self.requests.append(path)
         answer = self.watches[min(self.watched, len(self.watches) - 1)]
         self.watched += 1

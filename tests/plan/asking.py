@@ -21,7 +21,7 @@ def cluster_of(*objects: Node | Pod) -> Cluster:
 
 def reasons(node_filter: Filter, pod: Pod, cluster: Cluster) -> dict[str, list[str]]:
     """The reasons against each node that the filter refuses; a node that is missing here can take the pod."""
-    shape = cluster.upsert_pod(pod)[0].shape
+    shape = cluster.upsert_pod(pod).shape
     passed = node_filter.passes(shape, cluster)
     refused = cluster.nodes.live & ~passed if passed is not None else np.zeros_like(cluster.nodes.live)
     answers: dict[str, list[str]] = {cluster.nodes.names[row]: [] for row in np.flatnonzero(refused)}
@@ -38,7 +38,7 @@ def refused(node_filter: Filter, pod: Pod, cluster: Cluster) -> set[str]:
 
 def preemptible(node_filter: Filter, pod: Pod, cluster: Cluster) -> set[str]:
     """The nodes on which evicting pods may help."""
-    shape = cluster.upsert_pod(pod)[0].shape
+    shape = cluster.upsert_pod(pod).shape
     passed = node_filter.passes(shape, cluster)
     helped: set[str] = set()
     hopeless: set[str] = set()
@@ -50,7 +50,7 @@ def preemptible(node_filter: Filter, pod: Pod, cluster: Cluster) -> set[str]:
 
 def scores(score: Score, pod: Pod, cluster: Cluster, among: set[str] | None = None) -> dict[str, int]:
     """Over all nodes, or `among` these, as if they were the feasible ones."""
-    shape = cluster.upsert_pod(pod)[0].shape
+    shape = cluster.upsert_pod(pod).shape
     rows = (cluster.nodes.row_of(name) for name in among or cluster.nodes.names)
     candidates = np.array(sorted(row for row in rows if row is not None))
     values = score.score(shape, cluster, candidates).tolist()

@@ -27,7 +27,7 @@ def cluster_of(*nodes: dict[str, Any]) -> Cluster:
 
 
 def members(cluster: Cluster, count: int, prefix: str = "a", **given: Any) -> list[PodRecord]:
-    return [cluster.upsert_pod(pod(f"{prefix}-{number}", **given))[0] for number in range(1, count + 1)]
+    return [cluster.upsert_pod(pod(f"{prefix}-{number}", **given)) for number in range(1, count + 1)]
 
 
 def gang(

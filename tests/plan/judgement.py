@@ -41,7 +41,7 @@ def picture_of(world: World, cluster: Cluster | None = None) -> Cluster:
 
 
 def record_of(cluster: Cluster, pod: Json) -> PodRecord:
-    record, _ = cluster.upsert_pod(typed(pod, Pod))
+    record = cluster.upsert_pod(typed(pod, Pod))
     assert record.shape is not None, record.defect
     return record
 

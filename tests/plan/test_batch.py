@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy.plan.framework.profile import Profile
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile, default_profile
+from koordpy.plan.framework.profiles import PluginSet, ProfileSpec, build_profile, default_profile
 from koordpy.plan.placement import batch, fit
 from koordpy.state.cluster import Cluster
 from koordpy.state.trial import Trial
@@ -21,8 +21,8 @@ MOST = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu
 EFFECTS = ["PreferNoSchedule", "NoSchedule"]
 PROFILES = [
     default_profile("koord-scheduler"),
-    build_profile("packing", Wishes(args={"NodeResourcesFit": MOST})),
-    build_profile("plain", Wishes(scores=PluginSet(enabled=(("ImageLocality", 1),), disabled=("*",)))),
+    build_profile("packing", ProfileSpec(args={"NodeResourcesFit": MOST})),
+    build_profile("plain", ProfileSpec(scores=PluginSet(enabled=(("ImageLocality", 1),), disabled=("*",)))),
 ]
 
 
@@ -96,7 +96,7 @@ def _in(key: str, value: str) -> dict[str, Any]:
 def test_a_batch_goes_where_its_pods_would_go_one_by_one(seed: int):
     rng = Random(seed)
     cluster, profile = random_cluster(rng), rng.choice(PROFILES)
-    shape = cluster.upsert_pod(pod("incoming", **random_pod(rng)))[0].shape
+    shape = cluster.upsert_pod(pod("incoming", **random_pod(rng))).shape
     wanted = rng.choice([1, 2, 5, 40])
     offered = batch.slots(shape, cluster, profile)
     assert offered is not None
@@ -115,7 +115,7 @@ def test_pods_that_mind_each_other_are_not_placed_as_a_batch(given_: dict[str, A
     cluster = Cluster()
     cluster.upsert_node(node("n1", labels={"zone": "a"}))
     cluster.upsert_node(node("n2", labels={"zone": "a"}))
-    shape = cluster.upsert_pod(pod("p", **given_))[0].shape
+    shape = cluster.upsert_pod(pod("p", **given_)).shape
     assert batch.slots(shape, cluster, PROFILES[0]) is None
 
 
@@ -126,7 +126,7 @@ def test_pods_that_keep_apart_by_host_name_have_a_slot_on_each_node_without_thei
     cluster.upsert_node(node("nameless", labels={HOSTNAME: None}, cpu=2))
     kind: dict[str, Any] = {"affinity": affinity(apart=[pod_term(HOSTNAME, selector(app="a"))]), "labels": {"app": "a"}}
     cluster.upsert_pod(pod("first", node="n2", cpu=1, **kind))
-    shape = cluster.upsert_pod(pod("next", cpu=1, **kind))[0].shape
+    shape = cluster.upsert_pod(pod("next", cpu=1, **kind)).shape
     offered = batch.slots(shape, cluster, PROFILES[0])
     assert offered is not None
     rows = {name: cluster.nodes.row_of(name) for name in ("n1", "n2", "n3", "nameless")}
@@ -146,7 +146,7 @@ def test_when_the_most_preferred_node_is_full_the_others_are_judged_anew():
         {"weight": 40, "preference": {"matchExpressions": [_in("zone", "a")]}},
     ]
     wish = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-    shape = cluster.upsert_pod(pod("incoming", cpu=1, memory="1Gi", affinity=wish))[0].shape
+    shape = cluster.upsert_pod(pod("incoming", cpu=1, memory="1Gi", affinity=wish)).shape
     offered = batch.slots(shape, cluster, PROFILES[0])
     assert offered is not None
     rows = batch.fill(shape, 3, offered, cluster, PROFILES[0])

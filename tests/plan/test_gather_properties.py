@@ -46,7 +46,7 @@ class Case:
             pods = [(f"g{number}-{i}", size) for i, size in enumerate(sizes)]
             if rng:
                 rng.shuffle(pods)
-            records = [cluster.upsert_pod(pod(name, cpu=size))[0] for name, size in pods]
+            records = [cluster.upsert_pod(pod(name, cpu=size)) for name, size in pods]
             demands.append(gang(f"g{number}", records))
         job = Job("job", tuple(member for demand in demands for member in demand.members), tuple(demands))
         return cluster, plan_gathered(job, cluster, {NAME: PROFILE}, self._rules())

@@ -6,7 +6,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement.pods import plan
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from tests.builders import node, pod, pod_json, typed, with_identity
 
 PROFILE = default_profile("koord-scheduler")
@@ -26,7 +26,7 @@ def cluster_of(*objects):
 
 
 def node_for(cluster, wanted):
-    record, _ = cluster.upsert_pod(wanted)
+    record = cluster.upsert_pod(wanted)
     answer = plan(Job(record.uid, (record,)), cluster, PROFILE)
     return answer.placements[0].node if isinstance(answer, Plan) else answer.message
 
@@ -77,9 +77,11 @@ def test_a_pod_that_counts_on_company_does_not_count_on_a_pod_that_is_only_promi
 
 def test_the_promise_ends_with_the_pod_and_that_is_news_for_others():
     cluster = cluster_of(node("n1", cpu=4))
-    record, _ = cluster.upsert_pod(promised("vip", "n1", cpu=3, priority=10))
-    _, happened = cluster.remove_pod(record.uid)
-    assert (Change.ROOM_FREED in happened.change, happened.node) == (True, "n1")
+    record = cluster.upsert_pod(promised("vip", "n1", cpu=3, priority=10))
+    cluster.changes.take()
+    cluster.remove_pod(record.uid)
+    [event] = cluster.changes.take().events
+    assert (EventKind.ROOM_FREED in event.kind, event.node) == (True, "n1")
     assert node_for(cluster, pod(cpu=4)) == "n1"
 
 

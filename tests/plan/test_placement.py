@@ -24,7 +24,7 @@ from tests.plan.judgement import PROFILE
 
 
 def answer(cluster, *pods):
-    records = tuple(cluster.upsert_pod(each)[0] for each in pods)
+    records = tuple(cluster.upsert_pod(each) for each in pods)
     return plan(Job("job", records), cluster, PROFILE)
 
 
@@ -123,8 +123,8 @@ def test_weights_decide_between_scores():
     cluster = cluster_of(
         node("liked", labels={"disk": "ssd"}, taints=[taint("spot", effect="PreferNoSchedule")]), node("plain")
     )
-    wishes = affinity(prefer_nodes=[(100, node_term(requirement("disk", "Exists")))])
-    assert nodes_of(cluster, pod(affinity=wishes)) == ["plain"]
+    declaration = affinity(prefer_nodes=[(100, node_term(requirement("disk", "Exists")))])
+    assert nodes_of(cluster, pod(affinity=declaration)) == ["plain"]
 
 
 def test_the_only_node_is_taken_without_scores(monkeypatch):
@@ -161,5 +161,5 @@ def test_a_job_that_does_not_fit_names_its_culprit_and_leaves_no_trace():
 
 def test_planning_twice_gives_the_same_plan():
     cluster = cluster_of(*(node(f"n{i}", cpu=1 + i % 3) for i in range(9)))
-    records = tuple(cluster.upsert_pod(pod(f"m{i}", cpu=1))[0] for i in range(7))
+    records = tuple(cluster.upsert_pod(pod(f"m{i}", cpu=1)) for i in range(7))
     assert plan(Job("job", records), cluster, PROFILE) == plan(Job("job", records), cluster, PROFILE)

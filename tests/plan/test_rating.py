@@ -19,7 +19,7 @@ def rated(cluster: Cluster, nodes: list[str], **given: Any) -> Rating:
     """Of pods of one CPU that go to these nodes."""
     pods = members(cluster, len(nodes), **({"cpu": 1} | given))
     placements = [Placement(each.uid, node) for each, node in zip(pods, nodes, strict=True)]
-    found = rate(placements, cluster, {NAME: PROFILE})
+    found = rate(placements, cluster.pods, cluster, {NAME: PROFILE})
     assert found is not None
     return found
 
@@ -66,4 +66,4 @@ def test_without_a_topology_there_is_nothing_to_say():
     cluster = tree(*EIGHT)
     cluster.topology.set_layers(())
     (only,) = members(cluster, 1, cpu=1)
-    assert rate([Placement(only.uid, "node-1")], cluster, {NAME: PROFILE}) is None
+    assert rate([Placement(only.uid, "node-1")], cluster.pods, cluster, {NAME: PROFILE}) is None

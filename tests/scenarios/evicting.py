@@ -144,7 +144,7 @@ class EvictingVerbs(PodVerbs, OperatingVerbs, ExpectingVerbs):
 
     async def gone(self, *names: str) -> None:
         """What the kubelets do for victims: they are gone afterwards."""
-        await self.let_go(*names)
+        await self.unreserve(*names)
         for name in names:
             await self.until(lambda name=name: self.mirror.pod(self.namespace, name) is None, f"{name} is gone")
 

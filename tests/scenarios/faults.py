@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from koordpy.kube.errors import Unavailable
-from koordpy.kube.http.transport import MaySend, Response, Transport, always
+from koordpy.kube.http.transport import JSON, MaySend, Response, Transport, always
 from koordpy.sim.embedded.faults import Fault, Rule
 from koordpy.sim.embedded.request import Request
 from koordpy.sim.embedded.request import Response as EmbeddedResponse
@@ -53,6 +53,7 @@ class FaultyTransport:
         body: bytes = b"",
         *,
         content_type: str,
+        accept: str = JSON,
         timeout_s: float,
         may_send: MaySend = always,
     ) -> Response:
@@ -75,20 +76,20 @@ class FaultyTransport:
         self.binds += bool(binding)
         with self._bind_under_way() if binding else nullcontext():
             answer = await self._inner.send(
-                method, path, body, content_type=content_type, timeout_s=timeout_s, may_send=may_send
+                method, path, body, content_type=content_type, accept=accept, timeout_s=timeout_s, may_send=may_send
             )
         await self._perhaps_dead()
         return _error(rule, path) if rule is not None and rule.fault is Fault.ANSWER_LOST else answer
 
     @asynccontextmanager
-    async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
         await self._perhaps_dead()
         self._perhaps_out(path)
         rule = self._rule(Request.of_target("GET", path, {}, b""))
         cut_after = rule.after_chunks if rule is not None and rule.fault is Fault.WATCH_CUT else None
         watch = asyncio.timeout(None)
         try:
-            async with watch, self._inner.stream(path) as chunks:
+            async with watch, self._inner.stream(path, accept=accept) as chunks:
                 self._open[watch] = None
                 yield _chunks(chunks, cut_after)
         except TimeoutError:

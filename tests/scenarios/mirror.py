@@ -1,7 +1,7 @@
 """What the API server says, kept by a list and a watch of the test's own; knows nothing about scheduling.
 
 Stories wait on it instead of asking again and again, and the observer is told each change in the order in which it
-happened.
+event.
 """
 
 from __future__ import annotations

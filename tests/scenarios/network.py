@@ -69,7 +69,7 @@ class NetworkVerbs(Ground):
 
     async def layers_are(self, *names: str) -> None:
         assert self.instance is not None
-        known = self.instance.process.cluster.topology
+        known = self.instance.process.built.cluster.topology
         await self.until(lambda: {layer.topology_layer for layer in known.layers} == set(names), f"layers {names}")
 
     async def fabric(self, places: dict[str, str], *, labels: dict[str, str] | None = None, **given: Any) -> None:
@@ -115,5 +115,5 @@ class NetworkVerbs(Ground):
         return node["metadata"]["labels"].get(key, "")
 
     def _is_known(self, node: str) -> bool:
-        known = self.instance is None or self.instance.process.cluster.nodes.row_of(node) is not None
+        known = self.instance is None or self.instance.process.built.cluster.nodes.row_of(node) is not None
         return known and self.mirror.find(NODES, "", node) is not None

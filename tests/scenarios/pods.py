@@ -71,7 +71,7 @@ class PodVerbs(Ground):
             await self.api.ask("DELETE", api.pods(self.namespace, name))
             await self.until(lambda name=name: "deletionTimestamp" in self.pod(name)["metadata"], f"{name} terminates")
 
-    async def let_go(self, *names: str) -> None:
+    async def unreserve(self, *names: str) -> None:
         """The kubelet or the finalizer of a terminating pod is done."""
         for name in names:
             if node_of(self.pod(name)):

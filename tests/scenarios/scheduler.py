@@ -19,6 +19,7 @@ from unittest import mock
 from koordpy.app import process
 from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
+from koordpy.kube.watch.shared import SharedReflectors
 from tests.scenarios.faults import FaultyTransport
 
 _READY_S = 20.0
@@ -30,7 +31,8 @@ class Instance:
 
     def __init__(self, transport: FaultyTransport, settings: Settings) -> None:
         self.transport = transport
-        self.process = process.Process(Client(transport), settings)
+        client = Client(transport)
+        self.process = process.Process(client, settings, SharedReflectors(client))
         self.tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
 
     async def start(self) -> None:

@@ -194,7 +194,7 @@ async def test_running_members_of_a_satisfied_gang_terminate_without_disturbing_
     await world.pods("b-1", labels={SIGS: "b"})
     await world.pod_group("b", minimum=1)
     await world.bound("b-1")
-    await world.let_go("a-1")
+    await world.unreserve("a-1")
     await world.at_rest()
 
 

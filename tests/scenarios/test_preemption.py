@@ -241,7 +241,7 @@ async def test_nobody_is_evicted_where_a_terminating_pod_is_about_to_make_room(w
     await world.nominated(high="n1")
     await world.nobody_evicted()
     await world.pods("other", cpu=2)
-    await world.let_go("leaving")
+    await world.unreserve("leaving")
     await world.bound("high")
     await world.nobody_evicted()
 

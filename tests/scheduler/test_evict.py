@@ -8,14 +8,32 @@ from typing import Any, cast
 import pytest
 
 from koordpy.api.pod import Pod
+from koordpy.kube.lane import Lane
 from koordpy.plan.framework.answers import Placement
 from koordpy.plan.preemption.cost import Cost
 from koordpy.plan.preemption.search import Preemption
 from koordpy.scheduler.execute.evict import Evictor
 from koordpy.scheduler.report.reporter import Reporter, ref
+from koordpy.scheduler.report.throttle import Throttle
 from koordpy.state.cluster import Cluster
 from tests.builders import node, pod, pod_json, typed, with_identity
 from tests.scheduler.wakeups.rig import client_of
+
+
+class Activated:
+    """A queue that remembers which jobs were activated."""
+
+    def __init__(self) -> None:
+        self.activated: list[str] = []
+
+    def activate_now(self, key: str) -> None:
+        self.activated.append(key)
+
+    def activate(self, key: str) -> None:
+        pass
+
+    def back_off(self, key: str) -> None:
+        pass
 
 
 class Clearing:
@@ -24,19 +42,14 @@ class Clearing:
     def __init__(self) -> None:
         self.cluster = Cluster()
         self.cluster.upsert_node(node("n1", cpu=2))
-        low = [self.cluster.upsert_pod(pod(name, node="n1", cpu=1))[0] for name in ("low-1", "low-2")]
+        low = [self.cluster.upsert_pod(pod(name, node="n1", cpu=1)) for name in ("low-1", "low-2")]
         self.uids = {record.name: record.uid for record in low}
-        self.high, _ = self.cluster.upsert_pod(pod("high", cpu=2, priority=100))
-        self.cleared: list[str] = []
+        self.high = self.cluster.upsert_pod(pod("high", cpu=2, priority=100))
+        self.queue = Activated()
         nobody = cast("Any", None)
-        self.evictor = Evictor(
-            nobody,
-            self.cluster,
-            Reporter(nobody, self.cluster, "test"),
-            on_freed=lambda _: None,
-            on_withdrawn=lambda key, at_once: None,
-            on_cleared=self.cleared.append,
-        )
+        self.lane = Lane(1)
+        reporter = Reporter(nobody, self.cluster, "test", lane=Lane(1), throttle=Throttle(lambda: 0.0))
+        self.evictor = Evictor(nobody, self.cluster, cast("Any", self.queue), reporter, lane=self.lane)
         found = Preemption(tuple(low), (Placement(self.high.uid, "n1"),), Cost())
         self.evictor.start(self.high.uid, "default/high", self.high, found)
 
@@ -49,9 +62,9 @@ class Clearing:
 async def test_the_job_is_told_when_the_last_of_its_victims_is_gone(order: tuple[str, str]) -> None:
     clearing = Clearing()
     clearing.gone(order[0])
-    assert clearing.cleared == []
+    assert clearing.queue.activated == []
     clearing.gone(order[1])
-    assert clearing.cleared == [clearing.high.uid]
+    assert clearing.queue.activated == [clearing.high.uid]
 
 
 async def test_a_job_that_has_started_is_not_told_any_more() -> None:
@@ -59,7 +72,7 @@ async def test_a_job_that_has_started_is_not_told_any_more() -> None:
     clearing.gone("low-1")
     clearing.evictor.ended(clearing.high.uid, "started")
     clearing.gone("low-2")
-    assert clearing.cleared == []
+    assert clearing.queue.activated == []
 
 
 @pytest.mark.parametrize(("promised", "written"), [("n1", []), ("", ["PATCH"])])
@@ -91,8 +104,23 @@ async def test_nobody_is_evicted_for_a_job_that_went_while_its_victims_were_told
         return 200, b"{}"
 
     clearing.evictor._client = client_of(answer)
-    sending = asyncio.create_task(clearing.evictor.lane.run())
-    await clearing.evictor.lane.drained()
+    sending = asyncio.create_task(clearing.lane.run())
+    await clearing.lane.drained()
     sending.cancel()
     assert len(calls) >= 2  # they were told
     assert "DELETE" not in calls
+
+
+async def test_an_unexpected_error_ends_the_preemption_and_the_job_may_search_again() -> None:
+    clearing = Clearing()
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    clearing.evictor._client = client_of(broken)
+    assert clearing.evictor.is_evicting_for(clearing.high.uid)
+    sending = asyncio.create_task(clearing.lane.run())
+    await clearing.lane.drained()
+    sending.cancel()
+    assert not clearing.evictor.is_evicting_for(clearing.high.uid)
+    assert clearing.cluster.pods[clearing.high.uid].nominated_node == ""

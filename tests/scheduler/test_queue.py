@@ -1,31 +1,38 @@
 """The queue: who is next, who sleeps, who is woken by what."""
 
+from koordpy import metrics
+from koordpy.plan.framework.answers import Refusal
 from koordpy.scheduler.queue.queue import JobQueue
-from koordpy.scheduler.queue.ticket import Alike, State
+from koordpy.scheduler.queue.ticket import Equivalence, State
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from tests.builders import pod
 
-FREED = Change.ROOM_FREED
+FREED = EventKind.ROOM_FREED
+
+
+def refusal(wake_on):
+    return Refusal("no room", wake_on, "")
 
 
 class Bench:
     """A queue with hand-turned clocks and shapes to choose from."""
 
-    def __init__(self):
+    def __init__(self, order=None):
         self.now = 1000.0
-        self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now)
+        self.queue = JobQueue(clock=lambda: self.now, wall=lambda: self.now, order=order)
         cluster = Cluster()
-        self.small, self.large = (cluster.upsert_pod(pod(cpu=cpu))[0].shape for cpu in (1, 2))
+        self.small, self.large = (cluster.upsert_pod(pod(cpu=cpu)).shape for cpu in (1, 2))
 
-    def add(self, key, *, priority=0, created=0.0, shape=None):
-        self.queue.add(key, Alike(((shape or self.small, 1),), ""), name=key, priority=priority, created=created)
+    def add(self, key, *, priority=0, created=0.0, shape=None, queue=""):
+        equivalence = Equivalence(((shape or self.small, 1),), "", queue=queue)
+        self.queue.add(key, equivalence, name=key, priority=priority, created=created)
 
-    def park(self, key, cures=FREED):
+    def add_unschedulable(self, key, wake_on=FREED):
         ticket = self.queue.pop()
         assert ticket is not None
         assert ticket.key == key
-        self.queue.park(ticket, cures)
+        self.queue.add_unschedulable(ticket, refusal(wake_on))
         return ticket
 
     def room_for(self, *shapes, change=FREED):
@@ -50,7 +57,7 @@ def test_higher_priority_first_then_older_then_by_name():
 def test_a_job_that_failed_goes_behind_those_that_have_waited_less_but_never_failed():
     bench = Bench()
     bench.add("big", created=1)
-    bench.park("big")
+    bench.add_unschedulable("big")
     bench.add("later", created=999)
     bench.room_for(bench.small)
     assert bench.order() == ["later", "big"]
@@ -59,9 +66,9 @@ def test_a_job_that_failed_goes_behind_those_that_have_waited_less_but_never_fai
 def test_a_parked_job_sleeps_until_its_cure_happens():
     bench = Bench()
     bench.add("a")
-    bench.park("a", cures=FREED)
+    bench.add_unschedulable("a", wake_on=FREED)
     bench.now += 10_000
-    bench.room_for(bench.small, change=Change.NODE_GREW)
+    bench.room_for(bench.small, change=EventKind.NODE_GREW)
     assert bench.order() == []
     bench.room_for(bench.small)
     assert bench.order() == ["a"]
@@ -70,7 +77,7 @@ def test_a_parked_job_sleeps_until_its_cure_happens():
 def test_a_cure_without_room_for_the_shape_wakes_nobody():
     bench = Bench()
     bench.add("a", shape=bench.large)
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.room_for(bench.small)
     assert bench.order() == []
 
@@ -80,7 +87,7 @@ def test_one_scout_is_woken_per_shape_and_its_success_wakes_the_next():
     for key in ("a", "b", "c"):
         bench.add(key)
     for key in ("a", "b", "c"):
-        bench.park(key)
+        bench.add_unschedulable(key)
     bench.room_for(bench.small)
     scout = bench.queue.pop()
     assert bench.queue.pop() is None
@@ -92,10 +99,10 @@ def test_a_refused_scout_leaves_the_others_asleep():
     bench = Bench()
     bench.add("a")
     bench.add("b")
-    bench.park("a")
-    bench.park("b")
+    bench.add_unschedulable("a")
+    bench.add_unschedulable("b")
     bench.room_for(bench.small)
-    bench.park("a")
+    bench.add_unschedulable("a")
     assert bench.order() == []
 
 
@@ -103,8 +110,8 @@ def test_a_scout_that_is_deleted_passes_the_news_on():
     bench = Bench()
     bench.add("a")
     bench.add("b")
-    bench.park("a")
-    bench.park("b")
+    bench.add_unschedulable("a")
+    bench.add_unschedulable("b")
     bench.room_for(bench.small)
     bench.queue.remove("a")
     assert bench.order() == ["b"]
@@ -115,10 +122,10 @@ def test_the_newest_refusal_of_a_shape_says_what_cures_all_of_it():
     bench = Bench()
     bench.add("a")
     bench.add("b")
-    bench.park("a", cures=Change.NODE_ADDED)
-    bench.park("b", cures=Change.NODE_ADDED)
-    bench.room_for(bench.small, change=Change.NODE_ADDED)
-    bench.park("a", cures=Change.NODE_ADDED | FREED)
+    bench.add_unschedulable("a", wake_on=EventKind.NODE_ADDED)
+    bench.add_unschedulable("b", wake_on=EventKind.NODE_ADDED)
+    bench.room_for(bench.small, change=EventKind.NODE_ADDED)
+    bench.add_unschedulable("a", wake_on=EventKind.NODE_ADDED | FREED)
     bench.room_for(bench.small, change=FREED)
     assert bench.order() == ["b"]
 
@@ -126,9 +133,9 @@ def test_the_newest_refusal_of_a_shape_says_what_cures_all_of_it():
 def test_a_cure_cuts_a_back_off_short_but_only_once():
     bench = Bench()
     bench.add("a")
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.room_for(bench.small)
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.room_for(bench.small)
     assert bench.order() == []
     assert bench.queue.seconds_to_next() == 1.0
@@ -140,12 +147,12 @@ def test_later_news_is_tried_a_second_after_the_last_refusal_however_long_the_ba
     bench = Bench()
     bench.add("a")
     for _ in range(4):
-        bench.park("a")
+        bench.add_unschedulable("a")
         bench.now += 8.0
         bench.room_for(bench.small)
-    bench.park("a")  # backs off for ten seconds
+    bench.add_unschedulable("a")  # backs off for ten seconds
     bench.room_for(bench.small)
-    bench.park("a")  # the early wake-up was a false hope
+    bench.add_unschedulable("a")  # the early wake-up was a false hope
     bench.now += 0.25
     bench.room_for(bench.small)
     assert bench.queue.seconds_to_next() == 0.75
@@ -156,11 +163,11 @@ def test_trying_after_the_success_of_another_does_not_use_up_the_early_wake():
     bench = Bench()
     bench.add("a")
     bench.add("b")
-    bench.park("a")
-    bench.park("b")
+    bench.add_unschedulable("a")
+    bench.add_unschedulable("b")
     bench.room_for(bench.small)
     bench.queue.done(bench.queue.pop())
-    bench.park("b")
+    bench.add_unschedulable("b")
     bench.room_for(bench.small)
     assert bench.order() == ["b"]
 
@@ -179,7 +186,7 @@ def test_errors_back_off_from_one_to_ten_seconds():
 def test_adding_the_same_job_again_does_not_wake_it():
     bench = Bench()
     bench.add("a")
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.add("a")
     assert bench.order() == []
 
@@ -187,7 +194,7 @@ def test_adding_the_same_job_again_does_not_wake_it():
 def test_a_job_that_asks_for_something_else_is_tried_at_once():
     bench = Bench()
     bench.add("a", shape=bench.large)
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.add("a", shape=bench.small)
     assert bench.order() == ["a"]
 
@@ -197,7 +204,7 @@ def test_a_job_removed_while_it_is_planned_does_not_come_back():
     bench.add("a")
     ticket = bench.queue.pop()
     bench.queue.remove("a")
-    bench.queue.park(ticket, FREED)
+    bench.queue.add_unschedulable(ticket, refusal(FREED))
     bench.room_for(bench.small)
     assert bench.order() == []
 
@@ -216,31 +223,31 @@ def test_counts_tell_where_the_jobs_are():
     bench = Bench()
     for key in ("a", "b", "c"):
         bench.add(key)
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.queue.retry(bench.queue.pop())
     counts = bench.queue.counts()
-    assert (counts[State.ACTIVE], counts[State.BACKOFF], counts[State.PARKED]) == (1, 1, 1)
+    assert (counts[State.ACTIVE], counts[State.BACKOFF], counts[State.UNSCHEDULABLE]) == (1, 1, 1)
 
 
 def test_a_job_is_tried_at_once_when_what_it_waited_for_has_happened_whatever_its_back_off():
     bench = Bench()
     bench.add("a")
-    bench.park("a")
+    bench.add_unschedulable("a")
     bench.room_for(bench.small)
-    bench.park("a")  # woken in vain: from now on news have to wait
+    bench.add_unschedulable("a")  # woken in vain: from now on news have to wait
     bench.room_for(bench.small)
     assert bench.queue.pop() is None
-    bench.queue.try_now("a")
+    bench.queue.activate_now("a")
     assert bench.order() == ["a"]
 
 
 def test_trying_now_wakes_a_parked_job_and_nobody_who_is_not_there():
     bench = Bench()
     bench.add("a")
-    bench.park("a")
-    bench.queue.try_now("gone")
+    bench.add_unschedulable("a")
+    bench.queue.activate_now("gone")
     assert bench.queue.pop() is None
-    bench.queue.try_now("a")
+    bench.queue.activate_now("a")
     assert bench.order() == ["a"]
 
 
@@ -249,7 +256,7 @@ def test_those_right_behind_a_ticket_are_popped_with_it_as_long_as_they_are_like
     for number, shape in enumerate((bench.small, bench.small, bench.small, bench.large, bench.small)):
         bench.add(f"p{number}", created=number, shape=shape)
     first = bench.queue.pop()
-    assert [ticket.key for ticket in bench.queue.pop_alike(first, 10)] == ["p1", "p2"]
+    assert [ticket.key for ticket in bench.queue.pop_equivalent(first, 10)] == ["p1", "p2"]
     assert bench.order() == ["p3", "p4"]
 
 
@@ -257,7 +264,7 @@ def test_those_behind_of_another_priority_are_not_popped_with_it():
     bench = Bench()
     bench.add("high", priority=1)
     bench.add("low")
-    assert bench.queue.pop_alike(bench.queue.pop(), 10) == []
+    assert bench.queue.pop_equivalent(bench.queue.pop(), 10) == []
     assert bench.order() == ["low"]
 
 
@@ -267,14 +274,14 @@ def test_no_more_are_popped_than_asked_for_and_nobody_who_is_gone():
         bench.add(f"p{number}", created=number)
     first = bench.queue.pop()
     bench.queue.remove("p1")
-    assert [ticket.key for ticket in bench.queue.pop_alike(first, 2)] == ["p2", "p3"]
+    assert [ticket.key for ticket in bench.queue.pop_equivalent(first, 2)] == ["p2", "p3"]
 
 
 def test_whoever_is_put_back_has_its_place_again():
     bench = Bench()
     for number in range(3):
         bench.add(f"p{number}", created=number)
-    for ticket in reversed(bench.queue.pop_alike(bench.queue.pop(), 10)):
+    for ticket in reversed(bench.queue.pop_equivalent(bench.queue.pop(), 10)):
         bench.queue.put_back(ticket)
     assert bench.order() == ["p1", "p2"]
 
@@ -290,3 +297,69 @@ def test_a_popped_ticket_is_overtaken_by_whoever_would_have_been_popped_before_i
     assert bench.queue.is_overtaken(second)
     bench.queue.remove("urgent")
     assert not bench.queue.is_overtaken(second)
+
+
+def test_room_is_asked_for_by_the_priority_of_a_job_that_really_waits():
+    """The first entry of a heap may be void: its job has left, and had another priority."""
+    bench = Bench()
+    for key, priority in (("low", 0), ("high", 100)):
+        bench.add(key, priority=priority)
+    bench.add_unschedulable("high")
+    bench.add_unschedulable("low")
+    bench.queue.remove("high")
+    bench.add("high", priority=-1)  # lowered, and active: its old entry stays in the heap of the class
+    asked = []
+    bench.queue.wake(FREED, lambda _, preemptor: asked.append(preemptor.priority) or False)
+    assert asked == [0]
+
+
+def test_a_job_of_another_class_goes_on_waiting_for_the_same_events():
+    bench = Bench()
+    bench.add("a")
+    bench.add_unschedulable("a", wake_on=EventKind.NODE_ADDED)
+    bench.queue.reclassify("a", Equivalence(((bench.large, 1),), ""))
+    assert bench.order() == []  # nothing that could help it has happened
+    bench.room_for(bench.large, change=EventKind.NODE_ADDED)
+    assert bench.order() == ["a"]
+
+
+def test_the_last_refusal_stays_with_the_ticket():
+    bench = Bench()
+    bench.add("a")
+    bench.add_unschedulable("a")
+    assert bench.queue.get("a").refusal == refusal(FREED)
+
+
+class Alternating:
+    """An order above priority: whoever was not served last."""
+
+    def __init__(self):
+        self.last = ""
+
+    def next_queue(self, heads):
+        self.last = next((queue for queue in sorted(heads) if queue != self.last), self.last)
+        return self.last
+
+    def turn_length(self, queue):
+        return 1
+
+
+def test_whose_turn_it_is_among_queues_is_up_to_the_order_and_inside_a_queue_up_to_priority():
+    bench = Bench(order=Alternating())
+    for queue, priority in (("a", 1), ("a", 2), ("b", 0), ("b", 9)):
+        bench.add(f"{queue}{priority}", priority=priority, queue=queue)
+    assert bench.order() == ["a2", "b9", "a1", "b0"]
+
+
+def test_equivalent_jobs_are_planned_together_only_for_as_long_as_it_is_their_turn():
+    bench = Bench(order=Alternating())
+    for number in range(3):
+        bench.add(f"a{number}", queue="a")
+    assert bench.queue.pop_equivalent(bench.queue.pop(), 10) == []
+
+
+def test_how_often_pods_enter_a_queue_is_counted_in_pods():
+    bench = Bench()
+    before = metrics.incoming_pods("active", "GangChange")._value.get()
+    bench.queue.update("gang", priority=0, created=0.0, pods=7, ready=True)
+    assert metrics.incoming_pods("active", "GangChange")._value.get() == before + 7

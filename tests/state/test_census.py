@@ -118,7 +118,7 @@ def test_terms_that_nobody_carries_any_more_are_forgotten(monkeypatch):
         cluster.upsert_pod(job)
         cluster.remove_pod(job.metadata.uid)
     assert len(cluster.census._terms) <= 10
-    database = cluster.upsert_pod(pod("db", labels={"app": "db"}))[0].shape
+    database = cluster.upsert_pod(pod("db", labels={"app": "db"})).shape
     assert [int(t.counts.sum()) for t in cluster.census.terms_about(database)] == [1]
 
 
@@ -127,7 +127,7 @@ def test_a_forgotten_term_counts_again_when_a_pod_carries_it(monkeypatch):
     cluster = cluster_of()
     cluster.census._most_terms = 2
     waiting = pod("waiting", affinity=affinity(apart=[pod_term(HOSTNAME, selector(app="db"))]))
-    record, _ = cluster.upsert_pod(waiting)
+    record = cluster.upsert_pod(waiting)
     cluster.assume(record.uid, "n1")
     cluster.forget(record.uid)
     for i in range(10):  # enough for the term to be dropped while its pod waits
@@ -135,7 +135,7 @@ def test_a_forgotten_term_counts_again_when_a_pod_carries_it(monkeypatch):
         cluster.upsert_pod(other)
         cluster.remove_pod(other.metadata.uid)
     cluster.assume(record.uid, "n1")
-    database = cluster.upsert_pod(pod("db", labels={"app": "db"}))[0].shape
+    database = cluster.upsert_pod(pod("db", labels={"app": "db"})).shape
     (found,) = cluster.census.terms_about(database)
     assert np.flatnonzero(found.counts).tolist() == [cluster.nodes.row_of("n1")]
 
@@ -145,7 +145,7 @@ def test_a_pod_on_a_node_that_speaks_nonsense_is_counted_and_its_words_are_not()
     strange = web("strange", at="n1", cpu=1, affinity=affinity(apart=[pod_term(HOSTNAME, nonsense)]))
     cluster = cluster_of(strange)
     assert counted(cluster, term(app="web"))["n1"] == 1
-    newcomer = cluster.upsert_pod(web("new"))[0].shape
+    newcomer = cluster.upsert_pod(web("new")).shape
     assert cluster.census.terms_about(newcomer) == []
     cluster.remove_pod(strange.metadata.uid)
     assert not cluster.nodes.requested.any()
@@ -154,7 +154,7 @@ def test_a_pod_on_a_node_that_speaks_nonsense_is_counted_and_its_words_are_not()
 def test_the_nonsense_of_a_pod_to_be_placed_is_named():
     nonsense = selector(requirement("app", "Sometimes", "web"))
     cluster = cluster_of()
-    shape = cluster.upsert_pod(web("new", affinity=affinity(prefer_apart=[(1, pod_term(HOSTNAME, nonsense))])))[0].shape
+    shape = cluster.upsert_pod(web("new", affinity=affinity(prefer_apart=[(1, pod_term(HOSTNAME, nonsense))]))).shape
     with pytest.raises(MalformedValue, match="operator of app: 'Sometimes' is none of In, NotIn"):
         cluster.census.check_terms(shape)
 

@@ -4,7 +4,7 @@ import pytest
 from koordpy.api.errors import MalformedValue
 from koordpy.api.pod import Pod
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import NOTHING, Change, Happened
+from koordpy.state.events import NO_EVENT, ClusterEvent, EventKind
 from koordpy.state.nodes.resources import CPU, PODS
 from tests.builders import node, pod, pod_json, typed, with_identity
 
@@ -14,6 +14,14 @@ def cluster_of(*nodes):
     for each in nodes:
         cluster.upsert_node(each)
     return cluster
+
+
+def event(cluster):
+    """What happened since the last look, as one event."""
+    found = NO_EVENT
+    for each in cluster.changes.take().events:
+        found = found.merged_with(each)
+    return found
 
 
 def used(cluster, name="n1"):
@@ -46,31 +54,36 @@ def test_a_node_that_returns_still_carries_its_pods():
 def test_an_assumed_pod_counts_at_once_and_only_once_when_confirmed():
     cluster = cluster_of(node())
     pending = with_identity(pod_json(cpu=2))
-    record, _ = cluster.upsert_pod(typed(pending, Pod))
+    record = cluster.upsert_pod(typed(pending, Pod))
     cluster.assume(record.uid, "n1")
     assert used(cluster) == 2000
     pending["spec"]["nodeName"] = "n1"
-    assert cluster.upsert_pod(typed(pending, Pod))[1] == Happened(Change.VICTIMS, "n1")  # who runs can be evicted
-    assert cluster.upsert_pod(typed(pending, Pod))[1] is NOTHING
+    cluster.changes.take()
+    cluster.upsert_pod(typed(pending, Pod))
+    assert event(cluster) == ClusterEvent(EventKind.VICTIMS, "n1")  # a pod that runs can be evicted
+    cluster.upsert_pod(typed(pending, Pod))
+    assert event(cluster) is NO_EVENT
     assert used(cluster) == 2000
 
 
 def test_the_watch_wins_when_a_pod_is_bound_elsewhere():
     cluster = cluster_of(node("n1"), node("n2"))
     pending = with_identity(pod_json(cpu=2))
-    record, _ = cluster.upsert_pod(typed(pending, Pod))
+    record = cluster.upsert_pod(typed(pending, Pod))
     cluster.assume(record.uid, "n1")
     pending["spec"]["nodeName"] = "n2"
-    _, happened = cluster.upsert_pod(typed(pending, Pod))
+    cluster.changes.take()
+    cluster.upsert_pod(typed(pending, Pod))
+    happened = event(cluster)
     assert (used(cluster, "n1"), used(cluster, "n2")) == (0, 2000)
-    assert Change.ROOM_FREED in happened.change
+    assert EventKind.ROOM_FREED in happened.kind
     assert happened.node == "n1"
 
 
 def test_an_update_of_a_pending_pod_does_not_take_back_its_assumption():
     cluster = cluster_of(node())
     pending = with_identity(pod_json(cpu=2))
-    record, _ = cluster.upsert_pod(typed(pending, Pod))
+    record = cluster.upsert_pod(typed(pending, Pod))
     cluster.assume(record.uid, "n1")
     pending["metadata"]["labels"] = {"new": "label"}
     cluster.upsert_pod(typed(pending, Pod))
@@ -79,24 +92,29 @@ def test_an_update_of_a_pending_pod_does_not_take_back_its_assumption():
 
 def test_forgetting_frees_the_room():
     cluster = cluster_of(node())
-    record, _ = cluster.upsert_pod(pod(cpu=2))
+    record = cluster.upsert_pod(pod(cpu=2))
     cluster.assume(record.uid, "n1")
-    assert Change.ROOM_FREED in cluster.forget(record.uid).change
+    cluster.forget(record.uid)
+    assert EventKind.ROOM_FREED in event(cluster).kind
     assert used(cluster) == 0
 
 
 def test_what_the_api_server_confirmed_is_not_forgotten():
     cluster = cluster_of(node())
-    record, _ = cluster.upsert_pod(pod(cpu=2, node="n1"))
-    assert cluster.forget(record.uid) is NOTHING
+    record = cluster.upsert_pod(pod(cpu=2, node="n1"))
+    cluster.changes.take()
+    cluster.forget(record.uid)
+    assert event(cluster) is NO_EVENT
     assert used(cluster) == 2000
 
 
 def test_a_removed_pod_frees_its_room():
     cluster = cluster_of(node())
-    record, _ = cluster.upsert_pod(pod(cpu=2, node="n1"))
-    _, happened = cluster.remove_pod(record.uid)
-    assert Change.ROOM_FREED in happened.change
+    record = cluster.upsert_pod(pod(cpu=2, node="n1"))
+    cluster.changes.take()
+    cluster.remove_pod(record.uid)
+    happened = event(cluster)
+    assert EventKind.ROOM_FREED in happened.kind
     assert used(cluster) == 0
 
 
@@ -105,8 +123,10 @@ def test_a_resized_pod_counts_what_it_asks_for_now():
     running = with_identity(pod_json(cpu=2, node="n1"))
     cluster.upsert_pod(typed(running, Pod))
     running["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "500m"
-    _, happened = cluster.upsert_pod(typed(running, Pod))
-    assert Change.ROOM_FREED in happened.change
+    cluster.changes.take()
+    cluster.upsert_pod(typed(running, Pod))
+    happened = event(cluster)
+    assert EventKind.ROOM_FREED in happened.kind
     assert used(cluster) == 500
 
 
@@ -149,8 +169,11 @@ def test_columns_grow_past_their_first_size():
 
 def test_more_allocatable_is_news_and_less_is_not():
     cluster = cluster_of(node(cpu=4))
-    assert cluster.upsert_node(node(cpu=8)).change is Change.NODE_GREW
-    assert cluster.upsert_node(node(cpu=2)) is NOTHING
+    cluster.changes.take()
+    cluster.upsert_node(node(cpu=8))
+    assert event(cluster).kind is EventKind.NODE_GREW
+    cluster.upsert_node(node(cpu=2))
+    assert event(cluster) is NO_EVENT
 
 
 def test_a_pod_that_begins_to_terminate_frees_no_room():
@@ -159,7 +182,10 @@ def test_a_pod_that_begins_to_terminate_frees_no_room():
     for obj in (running, leaving):
         obj["metadata"]["uid"] = "a"
     cluster.upsert_pod(typed(with_identity(running), Pod))
-    _, happened = cluster.upsert_pod(typed(with_identity(leaving), Pod))
-    assert not happened.change & Change.ROOM_FREED
-    assert happened.change & Change.POD_LEFT  # whoever is spread does not count it any more
-    assert cluster.remove_pod("a")[1].change & Change.ROOM_FREED
+    cluster.changes.take()
+    cluster.upsert_pod(typed(with_identity(leaving), Pod))
+    happened = event(cluster)
+    assert not happened.kind & EventKind.ROOM_FREED
+    assert happened.kind & EventKind.POD_LEFT  # whoever is spread does not count it any more
+    cluster.remove_pod("a")
+    assert event(cluster).kind & EventKind.ROOM_FREED

@@ -30,7 +30,7 @@ def used(cluster, resource, name="n1"):
 
 
 def shape_of(cluster, *args, **arguments):
-    return cluster.upsert_pod(pod(*args, **arguments))[0].shape
+    return cluster.upsert_pod(pod(*args, **arguments)).shape
 
 
 def test_names_that_pods_invent_cost_no_columns():
@@ -43,7 +43,7 @@ def test_names_that_pods_invent_cost_no_columns():
 
 def test_nothing_is_kept_of_pods_that_asked_for_what_is_nowhere():
     cluster = cluster_of(node())
-    records = [cluster.upsert_pod(pod(f"p{i}", **{f"example__com_{i}": 1}))[0] for i in range(3)]
+    records = [cluster.upsert_pod(pod(f"p{i}", **{f"example__com_{i}": 1})) for i in range(3)]
     for uid in [record.uid for record in records]:
         cluster.remove_pod(uid)
     del records

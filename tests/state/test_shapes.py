@@ -11,7 +11,7 @@ from tests.plan.constraints import HOSTNAME, ZONE, affinity, host_port, node_ter
 
 def shapes_of(*pods, cluster=None):
     cluster = cluster or Cluster()
-    records = [cluster.upsert_pod(each)[0] for each in pods]
+    records = [cluster.upsert_pod(each) for each in pods]
     return [record.shape for record in records]
 
 
@@ -75,7 +75,7 @@ def test_a_pod_that_is_reshaped_stays_counted_once():
     cluster.upsert_pod(pod("a", cpu=1, node="n1", labels={"app": "web"}, host_ports=[host_port(80)]))
     before = cluster.nodes.requested.copy()
     cluster.set_service("default", "web", {"app": "web"})
-    assert cluster.reshapings == 1
+    assert cluster.changes.take().reshaped == set(cluster.pods)
     assert (cluster.nodes.requested == before).all()
     assert list(next(iter(cluster.pods.values())).shape.on_nodes.values()) == [1]
 

@@ -17,7 +17,7 @@ def filled_cluster():
     cluster = Cluster()
     for i in range(5):
         cluster.upsert_node(node(f"n{i}", cpu=8, nvidia__com_gpu=4))
-    shapes = [cluster.upsert_pod(each)[0].shape for each in (pod(cpu=1), pod(memory="3Gi"), pod(nvidia__com_gpu=1))]
+    shapes = [cluster.upsert_pod(each).shape for each in (pod(cpu=1), pod(memory="3Gi"), pod(nvidia__com_gpu=1))]
     return cluster, shapes
 
 
@@ -58,7 +58,7 @@ def test_undoing_to_a_mark_gives_back_the_volumes_promised_since():
     with Trial(cluster.occupancy) as trial:
         trial.place(0, shapes[0])
         mark = trial.mark()
-        trial.promise(promised, "n1")
+        trial.reserve_volumes(promised, "n1")
         assert cluster.storage.selected_node(claim) == "n1"
         trial.undo(mark)
         assert cluster.storage.selected_node(claim) == ""

@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from koordpy.state.arrays import Ints
-from koordpy.state.cluster import Cluster
-from koordpy.state.shapes import Shape
+from koordpy.plugin import Cluster, Ints, Score, Shape
 
 
-class CheapNodes:
+class CheapNodes(Score):
     name = "CheapNodes"
 
     def __init__(self, label: str = "example.com/price") -> None:

@@ -3,18 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from koordpy.plan.framework.answers import Reason
-from koordpy.state.arrays import Bools
-from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
-from koordpy.state.shapes import Shape
+from koordpy.plugin import Bools, Cluster, EventKind, Filter, Reason, Shape
 
 _REASON = Reason(
-    "node(s) belonged to another team", preemption_helps=False, cures=Change.NODE_ADDED | Change.NODE_RELABELLED
+    "node(s) belonged to another team", preemption_helps=False, wake_on=EventKind.NODE_ADDED | EventKind.NODE_RELABELLED
 )
 
 
-class TeamNodes:
+class TeamNodes(Filter):
     name = "TeamNodes"
     static = True  # it looks at nodes' labels alone, so its answer is kept until a node changes
 

@@ -1,1 +1,1 @@
-"""The PodGroup controller: keeps `status` of every PodGroup true to its pods."""
+"""The PodGroup controller: keeps `status` of every PodGroup up to date with its pods."""

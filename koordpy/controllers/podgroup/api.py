@@ -1,6 +1,7 @@
-"""One API group's PodGroups: where they are watched, and how their status is written.
+"""The PodGroups of one API group: who is told about them, and how their status is written.
 
-Koordinator's definition has no `status` subresource, the coscheduling plugin's no `status.scheduled`.
+The definitions in use differ: Koordinator's has no `status` subresource, the coscheduling plugin's no
+`status.scheduled`. `StatusWriter` finds that out, once for each API group.
 """
 
 from __future__ import annotations
@@ -10,42 +11,36 @@ from urllib.parse import quote
 from koordpy.api.decode import Decoder
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.podgroup import VERSION, PodGroup, PodGroupStatus
-from koordpy.controllers.podgroup.gangs import Roster
+from koordpy.controllers.podgroup.gangs import GangIndex
 from koordpy.controllers.runtime.statuswriter import StatusWriter
 from koordpy.kube.client import Client
-from koordpy.kube.watch.reflector import Resource
 
 _decode = Decoder("PodGroup", PodGroup)
 
 
 class PodGroupApi:
-    """A sink of one API group's PodGroups, and the way to write their status."""
+    """One API group. It is the sink of the watch of its PodGroups, and writes their status."""
 
-    def __init__(self, group: str, roster: Roster) -> None:
-        self.group = group
-        self._roster = roster
+    def __init__(self, group: str, gangs: GangIndex) -> None:
+        self._group, self._gangs = group, gangs
         self._path = f"/apis/{group}/{VERSION}"
-        self._writer = StatusWriter(_decode, self._path_of, mark="phase")
-
-    @property
-    def resource(self) -> Resource[PodGroup]:
-        return Resource(f"{self._path}/podgroups", _decode, optional=True)
+        self._writer = StatusWriter(_decode, self._path_of, probe="phase")
 
     def upsert(self, obj: PodGroup) -> None:
-        """A PodGroup appeared or changed."""
-        self._roster.put(self.group, obj)
+        """A PodGroup was added or updated."""
+        self._gangs.upsert_pod_group(self._group, obj)
 
-    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - a sink is told both
-        """A PodGroup is gone."""
-        self._roster.drop(self.group, key)
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - a sink gets both
+        """A PodGroup was deleted."""
+        self._gangs.remove_pod_group(self._group, key)
 
-    def differ(self, wanted: PodGroupStatus, known: PodGroupStatus) -> bool:
-        """Whether writing would change anything."""
-        return self._writer.differ(wanted, known)
+    def differs(self, wanted: PodGroupStatus, known: PodGroupStatus) -> bool:
+        """Whether a write would change anything."""
+        return self._writer.differs(wanted, known)
 
     async def write(self, client: Client, pod_group: PodGroup, status: PodGroupStatus) -> None:
-        """Write the status; raises NotFound when the PodGroup is gone, Conflict when it has changed meanwhile."""
-        self._roster.answered(self.group, await self._writer.write(client, pod_group.metadata, status))
+        """Write the status; raises NotFound when the PodGroup was deleted, Conflict when it was updated meanwhile."""
+        self._gangs.record_write(self._group, await self._writer.write(client, pod_group.metadata, status))
 
     def _path_of(self, meta: ObjectMeta) -> str:
         return f"{self._path}/namespaces/{quote(meta.namespace)}/podgroups/{quote(meta.name)}"

@@ -1,7 +1,8 @@
-"""Members of gangs: of a pod, what the status of a PodGroup is made from.
+"""Members of gangs: the fields of a pod from which the status of its PodGroup is computed.
 
-A cluster has fifty thousand pods and most events about them change nothing here: pods are decoded to the few fields
-below, and two equal `Member`s mean that nothing has happened.
+A cluster has fifty thousand pods, and most of their events change no status. So pods are decoded to the few fields
+below, and an event after which the `Member` equals the one before needs no reconcile. A `Member` never holds anything
+else: a field that changes often would cost a reconcile each time.
 """
 
 from __future__ import annotations
@@ -9,36 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.gangs import Wishes, wishes_of
+from koordpy.api.gangs import GangDeclaration, declaration_of
 from koordpy.api.keys import POD_SCHEDULED
-from koordpy.api.meta import ObjectMeta, Struct
-from koordpy.api.pod import SchedulingGate
+from koordpy.api.meta import Condition
+from koordpy.api.pod import Pod
 from koordpy.api.times import seconds_of_instant
-
-
-class _Condition(Struct, frozen=True):
-    type: str = ""
-    status: str = ""
-    last_transition_time: str | None = None
-
-
-class _Spec(Struct, frozen=True):
-    node_name: str = ""
-    scheduler_name: str = "default-scheduler"
-    scheduling_gates: tuple[SchedulingGate, ...] = ()
-
-
-class _Status(Struct, frozen=True):
-    phase: str = ""
-    conditions: tuple[_Condition, ...] = ()
-
-
-class GangPod(Struct, frozen=True):
-    """A pod, as far as its gang is concerned."""
-
-    metadata: ObjectMeta
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
 
 
 class Member(NamedTuple):
@@ -50,17 +26,17 @@ class Member(NamedTuple):
     phase: str
     bound_at: float | None  # seconds since the epoch; None: it has no node
     gated: bool
-    leaving: bool  # somebody has asked for its deletion
+    terminating: bool
     owners: str  # namespace/name, sorted, joined by commas
-    wishes: Wishes  # what its annotations say about the gang
+    declaration: GangDeclaration  # what its annotations say about the gang
 
     @property
     def finished(self) -> bool:
         return self.phase in ("Succeeded", "Failed")
 
 
-def member_of(pod: GangPod, seen_at: float) -> Member:
-    """The member that a pod is. `seen_at` is now, for a pod that does not say when it got its node."""
+def member_of(pod: Pod, seen_at: float) -> Member:
+    """The member for a pod. `seen_at` stands in for the time of binding if the pod's condition does not have it."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     return Member(
         name=meta.name,
@@ -69,13 +45,13 @@ def member_of(pod: GangPod, seen_at: float) -> Member:
         phase=status.phase,
         bound_at=_bound_at(status.conditions, seen_at) if spec.node_name else None,
         gated=bool(spec.scheduling_gates),
-        leaving=meta.deletion_timestamp is not None,
+        terminating=meta.deletion_timestamp is not None,
         owners=",".join(sorted(f"{meta.namespace}/{owner.name}" for owner in meta.owner_references)),
-        wishes=wishes_of(meta),
+        declaration=declaration_of(meta),
     )
 
 
-def _bound_at(conditions: tuple[_Condition, ...], seen_at: float) -> float:
+def _bound_at(conditions: tuple[Condition, ...], seen_at: float) -> float:
     for condition in conditions:
         if condition.type == POD_SCHEDULED and condition.status == "True" and condition.last_transition_time:
             try:

@@ -1,14 +1,14 @@
-"""The status of a PodGroup as a function of its members: no clock, no memory but the status that stands there.
+"""The status of a PodGroup as a pure function of its members and of the status before. It reads no clock.
 
 The rules follow Koordinator's controller where that makes sense, and differ from it in these points:
 
-- Phases are derived from what is there now, in one step; a status never has to pass through those before it.
-- A pod that is being deleted counts for nothing, whatever its phase: its containers end because they are told to, and
-  a drained node must not make a gang Failed. Nor do pods of other schedulers, and gated ones until the gates are gone.
+- The phase is derived from the present members in one step. A status need not pass through the phases in between.
+- A terminating pod counts for nothing, whatever its phase: the kubelet ends its containers, and a drained node must not
+  make a gang Failed. Pods of other schedulers do not count either, nor do gated pods until their gates are removed.
 - One failed pod does not make a gang Failed that has enough others, running, succeeded or (a replacement) pending.
 - A gang is Finished when enough members have succeeded and none of the others still has a node. Of an elastic job with
   `minMember: 2` eight more pods may be running after the first two are done, and it is Running until they end.
-- Finished and Failed stay when the pods are cleaned up, until members come that make a gang again.
+- Finished and Failed stay when the pods are deleted, until enough new members are there for a gang.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _DEFAULTS = GangDefaults()
 
 
 class _Tally(NamedTuple):
-    """Members that count, by how far they have come."""
+    """Members that count, by their progress."""
 
     known: int
-    scheduled: int  # have a node, ended or not
-    active: int  # have a node and have not ended
+    scheduled: int  # have a node, finished or not
+    active: int  # have a node and have not finished
     running: int
     succeeded: int
     failed: int
@@ -49,12 +49,12 @@ class _Tally(NamedTuple):
 
 
 def status_of(members: Collection[Member], pod_group: PodGroup | None, previous: PodGroupStatus) -> PodGroupStatus:
-    """What the status should be. `members` are all of the gang but other schedulers', `previous` is what stands there.
+    """What the status should be. `members` are all pods of the gang but those of other schedulers.
 
-    `pod_group` is the one that the scheduler listens to: should both API groups have one of the name, it is the same
-    for both of them.
+    `pod_group` is the one that configures the gang. If both API groups have a PodGroup of this name, both statuses are
+    computed from the same one. `previous` is the status in the API.
     """
-    counted = [member for member in members if not member.leaving]
+    counted = [member for member in members if not member.terminating]
     tally, minimum = _tally(counted), _minimum(members, pod_group)
     derived = PodGroupStatus(
         phase=_phase(tally, minimum),
@@ -65,7 +65,7 @@ def status_of(members: Collection[Member], pod_group: PodGroup | None, previous:
         failed=tally.failed,
         schedule_start_time=_start_time(counted, previous.schedule_start_time),
     )
-    if _is_over(previous, derived, tally, minimum):
+    if _stays_final(previous, derived, tally, minimum):
         return msgspec.structs.replace(previous, running=tally.running)
     return derived
 
@@ -85,10 +85,15 @@ def _tally(counted: list[Member]) -> _Tally:
 
 
 def _minimum(members: Collection[Member], pod_group: PodGroup | None) -> int:
-    """The gang's minimum, as the scheduler resolves it; 0 when nobody says one."""
-    speaking = [member for member in members if member.wishes.minimum is not None]
-    voices = [min(speaking, key=_age).wishes] if speaking else []
-    return resolve(voices, pod_group, _DEFAULTS).minimum or 0
+    """The gang's minimum, as the scheduler resolves it; 0 without any.
+
+    Of the living members with the annotation the oldest counts; once all have finished, the minimum is what it was.
+    Only that one is passed on, as a gang may have thousands.
+    """
+    alive = [member for member in members if not member.finished] or members
+    annotated = [member for member in alive if member.declaration.minimum is not None]
+    oldest = [min(annotated, key=_age).declaration] if annotated else []
+    return resolve(oldest, pod_group, _DEFAULTS).minimum or 0
 
 
 def _age(member: Member) -> tuple[str, str]:
@@ -96,7 +101,7 @@ def _age(member: Member) -> tuple[str, str]:
 
 
 def _phase(tally: _Tally, minimum: int) -> str:
-    needed = max(minimum, 1)  # with a minimum of 0 each member stands for itself
+    needed = max(minimum, 1)  # with a minimum of 0 one member is a gang
     if tally.succeeded >= needed and not tally.active:
         return "Finished"
     if tally.running + tally.succeeded >= needed:
@@ -105,16 +110,16 @@ def _phase(tally: _Tally, minimum: int) -> str:
         return "Failed"
     if tally.active + tally.succeeded >= needed:
         return "Scheduled"
-    if tally.scheduled:  # also when some have been deleted, and there are fewer members than needed
+    if tally.scheduled:  # also with fewer members than needed, as some were deleted
         return "Scheduling"
     return "PreScheduling" if minimum and tally.known >= minimum else "Pending"
 
 
-def _is_over(previous: PodGroupStatus, derived: PodGroupStatus, tally: _Tally, minimum: int) -> bool:
-    """It was Finished or Failed, and what is left of its pods does not say anything else.
+def _stays_final(previous: PodGroupStatus, derived: PodGroupStatus, tally: _Tally, minimum: int) -> bool:
+    """Whether a gang that was Finished or Failed stays so.
 
-    A surplus pod that never got a node, left behind while the others are cleaned up, does not make a finished gang
-    start again; a member on a node does, and so do enough new ones.
+    A surplus pod that never got a node, left over while the others are deleted, does not make a finished gang start
+    again. A member on a node does, and so do enough new ones.
     """
     if previous.phase not in _FINAL:
         return False
@@ -132,7 +137,7 @@ def _occupied_by(counted: list[Member]) -> str:
 
 
 def _start_time(counted: list[Member], previous: str | None) -> str | None:
-    """When the first member got its node. What stands there may become earlier, as news arrive late, but not later."""
+    """When the first member got its node. Late events may move the previous time earlier, but never later."""
     times = [member.bound_at for member in counted if member.bound_at is not None]
     if not times:
         return previous

@@ -1,1 +1,1 @@
-"""What every controller needs: a work queue, status patches, retries."""
+"""What all controllers share: the work queue with its retries, workers, and patches of `status`."""

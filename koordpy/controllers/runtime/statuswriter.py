@@ -1,7 +1,8 @@
-"""How the status of one kind is written, learnt from the answers.
+"""How the status of one kind is written, as the answers to earlier writes have shown.
 
-Definitions in the wild differ, and are replaced while we run: some have no `status` subresource, some lack fields. What
-the answer to a write shows is believed until another shows otherwise.
+The definitions that users install differ, and are replaced while koordpy runs: some have no `status` subresource, some
+lack fields. The writer learns both from the answer to each write, and believes it until another answer shows otherwise.
+It never reads definitions, for which it would need permissions, and never writes anything but `status`.
 """
 
 from __future__ import annotations
@@ -30,34 +31,49 @@ T = TypeVar("T", bound=HasStatus)
 
 
 class StatusWriter(Generic[T]):
-    """Of one kind. `mark` is a field of the status that every definition keeps: an answer without it was ignored."""
+    """The writer of one kind.
 
-    def __init__(self, decode: Decoder[T], path_of: Callable[[ObjectMeta], str], mark: str) -> None:
-        self._decode, self._path_of, self._mark = decode, path_of, mark
+    An API server that ignores a status, because it was sent to the wrong path, answers with 200 and the old object.
+    The writer notices by the resource version, and by `probe`, a field of the status that every definition keeps.
+    """
+
+    def __init__(self, decode: Decoder[T], path_of: Callable[[ObjectMeta], str], probe: str) -> None:
+        self._decode, self._path_of, self._probe = decode, path_of, probe
         self.has_subresource = True  # until an answer shows otherwise
-        self._not_kept: frozenset[str] = frozenset()  # fields that the definition does not know
+        self._dropped: frozenset[str] = frozenset()  # fields that the definition lacks, so the API server drops them
 
-    def differ(self, wanted: Struct, known: Struct) -> bool:
-        """Whether writing would change anything."""
-        return bool(_differences(wanted, known) - self._not_kept)
+    def differs(self, wanted: Struct, known: Struct) -> bool:
+        """Whether a write would change anything."""
+        return bool(_differences(wanted, known) - self._dropped)
 
     async def write(self, client: Client, meta: ObjectMeta, status: Struct) -> T:
-        """The object as it is then; raises NotFound when it is gone, Conflict when it has changed meanwhile."""
+        """Write the status and return the object as it is then.
+
+        Raises NotFound when the object was deleted, Conflict when it was updated meanwhile.
+        """
+        unchanged: T | None = None
         for subresource in (self.has_subresource, not self.has_subresource):
             try:
                 answer = await self._patch(client, meta, status, subresource=subresource)
             except NotFound:
-                continue  # no such subresource, or no such object: the other path knows
-            if getattr(answer.status, self._mark) == getattr(status, self._mark):  # else this is not the way to it
-                self.has_subresource = subresource
-                self._learn(status, answer.status)
-                return answer
+                continue  # the subresource is missing, or the object: the other path tells which
+            if getattr(answer.status, self._probe) != getattr(status, self._probe):
+                continue
+            if answer.metadata.resource_version == meta.resource_version:
+                unchanged = answer
+                continue
+            self.has_subresource = subresource
+            self._learn(status, answer.status)
+            return answer
+        if unchanged is not None:  # on either path: all that differs are fields that the definition lacks
+            self._learn(status, unchanged.status)
+            return unchanged
         raise NotFound(f"{self._decode.kind} {meta.key} is gone, or keeps no status: {self._path_of(meta)}", status=404)
 
     def _learn(self, written: Struct, answered: Struct) -> None:
-        """Which fields are dropped on the way in; one whose value is the default does not tell."""
+        """Find the fields that the API server drops. A field that was written with its default value tells nothing."""
         telling = _differences(written, type(written)())
-        self._not_kept = (self._not_kept - telling) | _differences(written, answered)
+        self._dropped = (self._dropped - telling) | _differences(written, answered)
 
     async def _patch(self, client: Client, meta: ObjectMeta, status: Struct, *, subresource: bool) -> T:
         path = self._path_of(meta)
@@ -65,7 +81,8 @@ class StatusWriter(Generic[T]):
         answer = await client.write(
             "PATCH",
             f"{path}/status" if subresource else path,
-            # Not the UID: a status written to a custom resource is taken for whatever UID it names.
+            # The resource version is the precondition. The UID is none: the API server does not check it when the
+            # status of a custom resource is written, and stores whatever UID the patch names.
             {"metadata": {"resourceVersion": meta.resource_version}, "status": fields},
             content_type=MERGE_PATCH,
         )
@@ -78,11 +95,3 @@ class StatusWriter(Generic[T]):
 def _differences(one: Struct, other: Struct) -> frozenset[str]:
     fields = type(one).__struct_fields__
     return frozenset(name for name in fields if getattr(one, name) != getattr(other, name))
-
-
-def is_news(told: HasStatus, known: HasStatus | None) -> bool:
-    """Not what we have heard before, nor what was true before that: answers to writes overtake the watch."""
-    if known is None or known.metadata.uid != told.metadata.uid:
-        return True
-    now, heard = told.metadata.resource_version, known.metadata.resource_version
-    return int(now) > int(heard) if now.isdecimal() and heard.isdecimal() else now != heard

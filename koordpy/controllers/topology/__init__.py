@@ -1,1 +1,1 @@
-"""The topology controller: keeps `status` of the ClusterNetworkTopology true to the nodes' labels."""
+"""The topology controller: keeps `status` of the ClusterNetworkTopology up to date with the labels of the nodes."""

@@ -1,72 +1,73 @@
-"""The status of the topology as a function of its tree: no clock, no memory but the status that stands there."""
+"""The status of the topology as a pure function of its domains and of the status before. It reads no clock."""
 
 from __future__ import annotations
 
 import msgspec
 
 from koordpy.api.topologystatus import DetailStatus, StatusCondition, TopologyInfo, TopologyStatus
-from koordpy.controllers.topology.outline import Branch, by_level
+from koordpy.controllers.topology.domains import Domain, by_layer
 
 READY = "Ready"
 INVALID_SPEC = "InvalidSpec"
 
 
-def status_of(root: Branch | None, depth: int, ready: StatusCondition, previous: TopologyStatus) -> TopologyStatus:
-    """What the status should be; without a tree, what stands there about one stays."""
-    conditions = _with(ready, previous.conditions)
-    if root is None:
+def status_of(
+    cluster: Domain | None, layer_count: int, ready: StatusCondition, previous: TopologyStatus
+) -> TopologyStatus:
+    """What the status should be. Without a tree of domains the tree of the previous status stays."""
+    conditions = _replace_ready(ready, previous.conditions)
+    if cluster is None:
         return msgspec.structs.replace(previous, conditions=conditions)
-    levels = list(by_level(root))
+    layers = list(by_layer(cluster))
     return TopologyStatus(
-        layers=depth,
-        domains=sum(bool(branch.name) for level in levels for _, branch in level),
-        nodes=len(root.rows),
-        detail_status=tuple(_entry(branch, parent) for level in levels for parent, branch in level),
+        layers=layer_count,
+        domains=sum(bool(domain.name) for layer in layers for _, domain in layer),
+        nodes=len(cluster.rows),
+        detail_status=tuple(_entry(domain, parent) for layer in layers for parent, domain in layer),
         conditions=conditions,
     )
 
 
 def ready_condition(problem: str, generation: int, now: str, previous: TopologyStatus) -> StatusCondition:
-    """Ready, or why not; `now` counts only if that has changed."""
+    """The condition Ready; `now` becomes its transition time only if its status changes."""
     status = "False" if problem else "True"
-    before = _find(previous.conditions)
-    unchanged = before is not None and before.status == status
+    before = _ready_in(previous.conditions)
     return StatusCondition(
         type=READY,
         status=status,
         reason=INVALID_SPEC if problem else "TreeBuilt",
         message=problem or "the tree follows the labels of the nodes",
-        last_transition_time=before.last_transition_time if before is not None and unchanged else now,
+        last_transition_time=before.last_transition_time if before is not None and before.status == status else now,
         observed_generation=generation,
     )
 
 
-def told_problem(status: TopologyStatus) -> str:
-    """What the status says that is wrong with the spec."""
-    condition = _find(status.conditions)
-    return condition.message if condition is not None and condition.status == "False" else ""
+def problem_in(status: TopologyStatus) -> str:
+    """The problem of the spec that the condition Ready shows; empty if it shows none."""
+    ready = _ready_in(status.conditions)
+    return ready.message if ready is not None and ready.status == "False" else ""
 
 
-def _find(conditions: tuple[StatusCondition, ...]) -> StatusCondition | None:
+def _ready_in(conditions: tuple[StatusCondition, ...]) -> StatusCondition | None:
     return next((condition for condition in conditions if condition.type == READY), None)
 
 
-def _with(ready: StatusCondition, conditions: tuple[StatusCondition, ...]) -> tuple[StatusCondition, ...]:
-    """Ours in its place; what others say stays."""
-    if _find(conditions) is None:
+def _replace_ready(ready: StatusCondition, conditions: tuple[StatusCondition, ...]) -> tuple[StatusCondition, ...]:
+    """Conditions of other controllers stay, in their order."""
+    if _ready_in(conditions) is None:
         return (*conditions, ready)
     return tuple(ready if condition.type == READY else condition for condition in conditions)
 
 
-def _entry(branch: Branch, parent: Branch | None) -> DetailStatus:
+def _entry(domain: Domain, parent: Domain | None) -> DetailStatus:
     return DetailStatus(
-        topology_info=_info(branch),
-        node_num=len(branch.rows),
+        topology_info=_info(domain),
+        node_num=len(domain.rows),
         parent_topology_info=_info(parent) if parent is not None else None,
-        child_topology_layer=branch.below,
-        child_topology_names=tuple(child.name for child in branch.children if child.name),
+        child_topology_layer=domain.child_layer,
+        child_topology_names=tuple(child.name for child in domain.children if child.name),
     )
 
 
-def _info(branch: Branch) -> TopologyInfo:
-    return TopologyInfo(branch.layer, branch.name)
+def _info(domain: Domain) -> TopologyInfo:
+    return TopologyInfo(domain.layer, domain.name)

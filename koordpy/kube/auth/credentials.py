@@ -18,9 +18,12 @@ from typing import Any, Protocol
 import structlog
 
 from koordpy.kube.auth import identity
+from koordpy.kube.auth.certificates import Certificates
+from koordpy.kube.auth.proxies import BadProxy, proxy_for
 
 # The kubelet rotates a projected token when 80 % of its life is over; client-go also looks once a minute.
 _REREAD_S = 60.0
+_AFTER_FAILURE_S = 1.0  # an authority that is not ours makes every connection fail
 _LOAD_TIMEOUT_S = 30.0  # an exec plugin may ask a cloud; one that waits for a person at a keyboard must not hang us
 
 log = structlog.get_logger()
@@ -42,38 +45,52 @@ class Credentials:
 
     def __init__(self, configuration: Any, source: Source) -> None:
         self._configuration, self._source = configuration, source
-        self._reread_at = time.monotonic() + _REREAD_S
+        self._read_at = time.monotonic()
         self._renewing = asyncio.Lock()
         self._token: str | None = None
         self._made: dict[str, str] = {}  # the headers for this token
         self.url: str = configuration.host.rstrip("/")
-        self.ssl_context = _ssl_context(configuration)
+        self._certificates = Certificates(configuration)
         self.server_name: str | None = configuration.tls_server_name  # to expect in the certificate, if not the host's
+        self.proxy = proxy_for(self.url, configuration.proxy, os.environ)
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """For the next connection; another one after the certificates were rotated."""
+        return self._certificates.context
 
     async def headers(self) -> dict[str, str]:
-        """The `Authorization` header, reread at most once a minute."""
-        if time.monotonic() >= self._reread_at:
+        """The `Authorization` header, reread at most once a minute, and the certificates with it."""
+        if time.monotonic() >= self._read_at + _REREAD_S:
             await self._reread(afresh=False)
         return self._headers()
 
-    async def renew(self, refused: dict[str, str]) -> bool:
-        """After a 401 for these headers: read them again, and say whether there are others to try.
+    async def renew(self, refused: dict[str, str], tls: ssl.SSLContext | None) -> bool:
+        """After a 401 for these headers and certificates: read them again, and say whether there are others to try.
 
         When a token expires, every request in flight is refused; the first one renews it for all.
         """
         async with self._renewing:
-            if self._headers() == refused:
+            if self._headers() == refused and self.ssl_context is tls:
                 await self._reread(afresh=True)
-        return self._headers() != refused
+        return self._headers() != refused or self.ssl_context is not tls
+
+    async def renew_tls(self, refused: ssl.SSLContext | None) -> bool:
+        """After a handshake that failed with this context: look at the files, and say whether there is another one."""
+        async with self._renewing:
+            if self.ssl_context is refused and time.monotonic() >= self._read_at + _AFTER_FAILURE_S:
+                await self._reread(afresh=False)
+        return self.ssl_context is not refused
 
     async def _reread(self, *, afresh: bool) -> None:
         """What cannot be read now may be in the middle of its rotation: what we have stays, and may still be good."""
-        self._reread_at = time.monotonic() + _REREAD_S
+        self._read_at = time.monotonic()
         try:
             async with asyncio.timeout(_LOAD_TIMEOUT_S):
                 await self._source.load(self._configuration, afresh=afresh)
         except Exception as error:  # noqa: BLE001 - whatever a kubeconfig, a plugin or a disk can raise
             log.warning("credentials_not_read", problem=_one_line(error), hint="going on with what we have")
+        self._certificates.refresh()
 
     def _headers(self) -> dict[str, str]:
         token = self._configuration.api_key.get("BearerToken")
@@ -116,6 +133,9 @@ class _Plain:
         if found is None:
             raise BadCredentials("it is not what it was when we started; restart koordpy")
         configuration.api_key = found.api_key
+        configuration.ssl_ca_cert = found.ssl_ca_cert
+        configuration.cert_file, configuration.key_file = found.cert_file, found.key_file
+        identity.forget_written_but(found)
 
 
 async def _from_special_kubeconfig(path: str, context: str | None) -> Credentials:
@@ -154,24 +174,12 @@ async def _from_cluster() -> Credentials:
     source = _Plain(identity.of_service_account)
     try:
         return Credentials(source.read(), source)
+    except BadProxy as error:
+        raise BadCredentials(str(error)) from error
     except (OSError, ValueError) as error:
         raise BadCredentials(
             f"no --kubeconfig and no KUBECONFIG, and this is not a pod with a service account: {_one_line(error)}"
         ) from error
-
-
-def _ssl_context(configuration: Any) -> ssl.SSLContext | None:
-    if not configuration.host.startswith("https:"):
-        return None
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    # Cluster CAs often lack the key usage extensions that newer OpenSSLs insist on in strict mode.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if not configuration.verify_ssl:  # the user wrote insecure-skip-tls-verify into the kubeconfig
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
-    return context
 
 
 def _one_line(error: BaseException) -> str:

@@ -22,6 +22,7 @@ _FILES = ("client-certificate", "client-key", "certificate-authority")
 _OF_A_USER = {"token", "tokenFile", "client-certificate", "client-key", "client-certificate-data", "client-key-data"}
 _OF_A_CLUSTER = {
     "server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name",
+    "proxy-url",
 }  # fmt: skip
 
 
@@ -35,6 +36,7 @@ class Identity:
     key_file: str | None = None
     verify_ssl: bool = True
     tls_server_name: str | None = None
+    proxy: str | None = None
     api_key: dict[str, str] = field(default_factory=dict)
 
 
@@ -46,12 +48,11 @@ def of_service_account() -> Identity:
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ValueError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
-    ca = _SERVICE_ACCOUNT / "ca.crt"
-    if not ca.read_text().strip():
-        raise ValueError(f"{ca} is empty")
     address = f"[{host}]" if ":" in host else host
     token = _token_in(_SERVICE_ACCOUNT / "token")
-    return Identity(f"https://{address}:{port}", ssl_ca_cert=str(ca), api_key={"BearerToken": token})
+    return Identity(
+        f"https://{address}:{port}", ssl_ca_cert=str(_SERVICE_ACCOUNT / "ca.crt"), api_key={"BearerToken": token}
+    )
 
 
 # --- kubeconfigs ---
@@ -80,6 +81,7 @@ def of_kubeconfig(path: str, context: str | None) -> Identity | None:
         key_file=files["client-key"],
         verify_ssl=not cluster.get("insecure-skip-tls-verify", False),
         tls_server_name=cluster.get("tls-server-name") or None,
+        proxy=cluster.get("proxy-url") or None,
         api_key=_key(user, file.parent),
     )
 
@@ -137,8 +139,19 @@ def _written_out(content: bytes) -> str:
     """A file that only we can read, for as long as we run; the same content is written once."""
     if content not in _written:
         handle, name = tempfile.mkstemp(prefix="koordpy-")
-        atexit.register(Path(name).unlink, missing_ok=True)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         _written[content] = name
     return _written[content]
+
+
+def forget_written_but(used: Identity | None) -> None:
+    """Delete what was written out and has been replaced since; whoever needs it after all has it written again."""
+    kept = (used.ssl_ca_cert, used.cert_file, used.key_file) if used is not None else ()
+    for content, name in list(_written.items()):
+        if name not in kept:
+            del _written[content]
+            Path(name).unlink(missing_ok=True)
+
+
+atexit.register(forget_written_but, None)

@@ -1,7 +1,7 @@
 """One request and its answer over HTTP/1.1, on connections that are kept: what a bind costs is decided here.
 
 A general client spends 250 microseconds on a request and its answer, most of it on things that an API server and we
-never use: cookies, redirects, proxies, compressed and streamed bodies. This one writes a request with one call and
+never use: cookies, redirects, compressed and streamed bodies. This one writes a request with one call and
 reads the answer in the callback that brings it. Watches have a connection each, in `stream.py`.
 """
 
@@ -12,13 +12,17 @@ import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
-from koordpy.kube.http.parsing import Address, BrokenConnection, Head, take_chunks, take_head
+from koordpy.kube.http.dialing import Dialer
+from koordpy.kube.http.parsing import AnswerParser, BrokenConnection, NotHttp
 from koordpy.kube.http.receiving import Receiving
 from koordpy.kube.http.stream import Stream
 
-P = TypeVar("P", bound=asyncio.BaseProtocol)
+# More than any API server sends at once: a page has 500 objects, and etcd takes 1.5 MiB of each.
+MOST_ANSWER = 2**30
+
+Tls = Callable[[], ssl.SSLContext | None]
 
 
 class Answer(NamedTuple):
@@ -30,8 +34,8 @@ class Answer(NamedTuple):
 class Wire:
     """A pool of connections to one server. At most `width` requests are under way; the others wait their turn."""
 
-    def __init__(self, url: str, tls: ssl.SSLContext | None, server_name: str | None, width: int) -> None:
-        self._address, self._tls, self._server_name = Address.of(url), tls, server_name
+    def __init__(self, dialer: Dialer, tls: Tls, width: int) -> None:
+        self._dialer, self._tls = dialer, tls
         self._idle: deque[_Connection] = deque()
         self._all: set[_Connection] = set()
         self._turns = asyncio.Semaphore(width)
@@ -46,7 +50,7 @@ class Wire:
                 self._idle.append(connection)
                 raise PermissionError("held back: it may not be sent any more")
             try:
-                answer = await connection.exchange(self._address.request(method, path, headers, body))
+                answer = await connection.exchange(self._request(method, path, headers, body))
             except BaseException:  # also a time limit: what comes now would be taken for the answer to the next request
                 connection.abort()
                 raise
@@ -57,8 +61,8 @@ class Wire:
     @asynccontextmanager
     async def stream(self, path: str, headers: str, *, connect_s: float) -> AsyncIterator[Stream]:
         """A GET on a connection of its own, which ends with the context."""
-        request = self._address.request("GET", path, headers)
-        stream = await self._connect(lambda: Stream(request), connect_s)
+        request = self._request("GET", path, headers)
+        stream = await self._dialer.connect(lambda: Stream(request), self._tls(), connect_s)
         try:
             yield stream
         finally:
@@ -69,35 +73,26 @@ class Wire:
             connection.abort()
 
     async def _connection(self, connect_s: float) -> _Connection:
+        tls = self._tls()
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open:
+            if connection.is_open and connection.tls is tls:
                 return connection
-        return await self._connect(lambda: _Connection(self._all), connect_s)
+            connection.abort()  # it stands for certificates that were rotated
+        return await self._dialer.connect(lambda: _Connection(self._all, tls), tls, connect_s)
 
-    async def _connect(self, protocol: Callable[[], P], connect_s: float) -> P:
-        address = self._address
-        async with asyncio.timeout(connect_s):
-            _, connected = await asyncio.get_running_loop().create_connection(
-                protocol,
-                address.host,
-                address.port,
-                ssl=self._tls if address.is_tls else None,
-                server_hostname=(self._server_name or address.host) if address.is_tls else None,
-            )
-        return connected
+    def _request(self, method: str, path: str, headers: str, body: bytes = b"") -> bytes:
+        return self._dialer.address.request(method, path, self._dialer.headers + headers, body)
 
 
 class _Connection(Receiving):
     """One request at a time."""
 
-    def __init__(self, everybody: set[_Connection]) -> None:
-        self._everybody = everybody
+    def __init__(self, everybody: set[_Connection], tls: ssl.SSLContext | None) -> None:
+        self._everybody, self.tls = everybody, tls
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
-        self._buffer = bytearray()
-        self._head: Head | None = None
-        self._parts: list[bytes] = []  # chunks of a body
+        self._parser = AnswerParser(MOST_ANSWER)
         self.is_open = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -130,46 +125,28 @@ class _Connection(Receiving):
         if self._answer is None or self._answer.done():
             self.abort()  # nobody has asked
             return
-        self._buffer += data
+        parser = self._parser
         try:
-            answer = self._read()
-        except ValueError as error:
+            parser.feed(data)
+        except NotHttp as error:
             self._answer.set_exception(BrokenConnection(f"not an HTTP answer: {error}"))
             self.abort()
             return
-        if answer is not None:
-            self._answer.set_result(answer)
+        head = parser.head
+        if head is not None and head.ends_with_connection:  # where it ends and where it was cut off look the same
+            self._answer.set_exception(BrokenConnection("not an HTTP answer: it does not say how long it is"))
+            self.abort()
+        elif head is not None and parser.has_ended:
+            self._answer.set_result(Answer(head.status, self._body(), head.retry_after))
 
-    def _read(self) -> Answer | None:
-        """The answer, once all of it is here."""
-        if self._head is None:
-            self._head = take_head(self._buffer)
-            if self._head is None:
-                return None
-        body = self._whole_body(self._head)
-        if body is None:
-            return None
-        head, self._head = self._head, None
-        if head.closes or self._buffer:
+    def _body(self) -> bytes:
+        """The whole body, when it is there; then the connection is ready for another request, or closed."""
+        parser = self._parser
+        body = parser.parts[0] if len(parser.parts) == 1 else b"".join(parser.parts)
+        if parser.can_go_on:
+            parser.start_over()
+        else:
             self.is_open = False
             if self._transport is not None:
                 self._transport.close()
-        self._buffer.clear()
-        return Answer(head.status, body, head.retry_after)
-
-    def _whole_body(self, head: Head) -> bytes | None:
-        if head.status in (204, 304):
-            return b""
-        if head.is_chunked:
-            if not take_chunks(self._buffer, self._parts):
-                return None
-            body = b"".join(self._parts)
-            self._parts.clear()
-            return body
-        if head.length is None:
-            raise ValueError("it does not say how long it is")
-        if len(self._buffer) < head.length:
-            return None
-        body = bytes(self._buffer[: head.length])
-        del self._buffer[: head.length]
         return body

@@ -1,109 +1,118 @@
-"""How an answer reads in HTTP/1.1: its head, and a body that comes in chunks. Bytes in, values out; no sockets here."""
+"""Bytes of a connection in, answers out. No sockets here.
+
+llhttp, the parser of Node.js, reads the grammar (through httptools), and reads it strictly: a chunk size of `-6`, a
+Content-Length of `1_0` or two of them are errors, where Python's `int` would have taken a number. It sets no limits,
+so these are here: whatever a peer sends, an `AnswerParser` ends with an answer or with `NotHttp`, and holds no more
+than the limits below. The caller closes the connection after `NotHttp`.
+
+Measured against a parser of our own, which found the length of the usual answer with one regular expression: an answer
+to a bind of 0.5 to 4 KB takes 2.7 us here and took 3.1 us, any other answer 2.6 us and 5.6 us, a line of a watch 0.1 to
+0.4 us and 0.7 to 3.3 us.
+"""
 
 from __future__ import annotations
 
-import re
+import math
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
-HEAD_END = b"\r\n\r\n"
-MOST_HEAD = 64 * 1024
-# What nearly every answer to a bind says of interest: it was made, and how long the rest is. To read all of its headers
-# would take longer than to encrypt the request.
-_CREATED = b"HTTP/1.1 201 "
-_LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)(?:\r\n|$)", re.IGNORECASE)
-_LESS_USUAL = re.compile(rb"\r\n(?:connection|transfer-encoding):", re.IGNORECASE)
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+# Bytes in a row that bring nothing of a body: a head, the line before a chunk, trailers. Go's client reads 10 MB of
+# head; a kube-apiserver sends half a kilobyte. The limit is noticed at the end of a read, which is 256 KB at most.
+MOST_OVERHEAD = 64 * 1024
+MOST_FIELDS = 256  # of a head, its names told apart
 
 
 class BrokenConnection(OSError):
     """The connection ended before the whole answer was there."""
 
 
-class Address(NamedTuple):
-    """Where requests go, from a URL; `prefix` is a path that comes before all others, as proxies of clusters have."""
-
-    host: str
-    port: int
-    is_tls: bool
-    prefix: str
-    authority: str
-
-    @classmethod
-    def of(cls, url: str) -> Address:
-        parts = urlsplit(url)
-        is_tls = parts.scheme != "http"
-        port = parts.port or (443 if is_tls else 80)
-        return cls(parts.hostname or "", port, is_tls, parts.path.rstrip("/"), parts.netloc.rpartition("@")[2])
-
-    def request(self, method: str, path: str, headers: str, body: bytes = b"") -> bytes:
-        """A request as it is sent; `headers` are lines, each with its end."""
-        head = (
-            f"{method} {self.prefix}{path} HTTP/1.1\r\n"
-            f"Host: {self.authority}\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
-        )
-        return head.encode("latin-1") + body
+class NotHttp(ValueError):
+    """The peer sent what no HTTP server sends, or too much of it."""
 
 
 class Head(NamedTuple):
     """What comes before the body."""
 
     status: int
-    length: int | None  # of the body; None: it does not say
-    is_chunked: bool
-    closes: bool
-    retry_after: str | None
+    retry_after: str | None = None
+    ends_with_connection: bool = False  # the body does not say how long it is
 
-    @classmethod
-    def of(cls, raw: bytes) -> Head:
-        if raw.startswith(_CREATED) and (usual := _LENGTH.search(raw)) and not _LESS_USUAL.search(raw):
-            return cls(201, int(usual[1]), is_chunked=False, closes=False, retry_after=None)
-        first, *lines = raw.split(b"\r\n")
-        version, _, rest = first.partition(b" ")
-        if not version.startswith(b"HTTP/1."):
-            raise ValueError(repr(first[:40]))
-        fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
-        length, retry_after = fields.get(b"content-length"), fields.get(b"retry-after")
-        return cls(
-            status=int(rest[:3]),
-            length=int(length) if length is not None else None,
-            is_chunked=b"chunked" in fields.get(b"transfer-encoding", b"").lower(),
-            closes=b"close" in fields.get(b"connection", b"").lower() or version == b"HTTP/1.0",
+
+class AnswerParser:
+    """Reads one answer after the other, each after a request. `most` limits the bytes of one answer."""
+
+    def __init__(self, most: float = math.inf) -> None:
+        self._most = most
+        self._fields: dict[bytes, bytes] = {}
+        self.parts: list[bytes] = []  # of the body; whoever has read them removes them
+        self.start_over()
+        # These two are called for each header and each piece: methods of C save half of the time.
+        self.on_header = self._fields.__setitem__
+        self.on_body = self.parts.append
+        self._llhttp = HttpResponseParser(self)
+
+    def start_over(self) -> None:
+        """Expect another answer on this connection."""
+        self.head: Head | None = None
+        self.has_ended = False
+        self.can_go_on = False  # after the end: the connection is good for another request
+        self._fed = self._overhead = 0
+        self._fields.clear()
+        self.parts.clear()
+
+    def feed(self, data: memoryview | bytes) -> None:
+        """Take what was received; raises NotHttp. What comes after the end of an answer is dropped."""
+        before = len(self.parts)
+        try:
+            self._llhttp.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            self.can_go_on = False
+            if self.has_ended:
+                return
+            ours = error.__context__
+            raise NotHttp(str(ours if isinstance(ours, NotHttp) else error)) from None
+        self._fed += len(data)
+        pieces = len(self.parts) - before
+        self._overhead = 0 if pieces else self._overhead + len(data)
+        if pieces > 1:  # a piece of two bytes takes 40 in memory
+            self.parts[before:] = [b"".join(self.parts[before:])]
+        if self._overhead > MOST_OVERHEAD:
+            raise NotHttp(f"over {MOST_OVERHEAD} bytes of headers, chunk sizes or trailers")
+        if self._fed > self._most:
+            raise NotHttp(f"an answer of over {self._most} bytes")
+
+    # --- called by llhttp ---
+
+    def on_message_begin(self) -> None:
+        if self.has_ended:
+            raise NotHttp("an answer to a request that was not made")
+
+    def on_headers_complete(self) -> None:
+        status = self._llhttp.get_status_code()
+        if status < 100:
+            raise NotHttp(f"a status of {status}")
+        if len(self._fields) > MOST_FIELDS:
+            raise NotHttp(f"over {MOST_FIELDS} headers")
+        if status >= 200:  # else the real answer follows
+            self.head = self._head(status)
+
+    def on_message_complete(self) -> None:
+        if self.head is None:
+            self._fields.clear()
+        else:
+            self.has_ended = True
+            self.can_go_on = self._llhttp.should_keep_alive()
+
+    def _head(self, status: int) -> Head:
+        if status < 300 and self._llhttp.should_keep_alive():
+            return Head(status)  # nothing else is of interest
+        fields = {name.lower(): value for name, value in self._fields.items()}
+        retry_after = fields.get(b"retry-after")
+        is_chunked = fields.get(b"transfer-encoding", b"").lower().rpartition(b",")[2].strip() == b"chunked"
+        has_no_body = status in (204, 304)
+        return Head(
+            status,
             retry_after=retry_after.decode("latin-1") if retry_after is not None else None,
+            ends_with_connection=not (is_chunked or has_no_body or b"content-length" in fields),
         )
-
-
-def take_head(buffer: bytearray) -> Head | None:
-    """Take the head from the buffer, once all of it is there; raises ValueError for what is none."""
-    while True:
-        end = buffer.find(HEAD_END)
-        if end < 0:
-            if len(buffer) > MOST_HEAD:
-                raise ValueError("its head is too long")
-            return None
-        head = Head.of(bytes(buffer[:end]))
-        del buffer[: end + len(HEAD_END)]
-        if head.status >= 200:  # else the real answer follows
-            return head
-
-
-def take_chunks(buffer: bytearray, parts: list[bytes]) -> bool:
-    """Move whole chunks from the buffer to the parts; says whether the last one is among them."""
-    at, is_last = 0, False
-    while (end := buffer.find(b"\r\n", at)) >= 0:
-        size = int(bytes(buffer[at:end]).partition(b";")[0], 16)
-        if size == 0:
-            is_last = _ends_with_trailers(buffer, end + 2)
-            break
-        if len(buffer) < end + 2 + size + 2:
-            break
-        parts.append(bytes(buffer[end + 2 : end + 2 + size]))
-        at = end + 2 + size + 2
-    del buffer[:at]
-    if is_last:
-        buffer.clear()
-    return is_last
-
-
-def _ends_with_trailers(buffer: bytearray, at: int) -> bool:
-    """After the last chunk come lines, usually none, and an empty one."""
-    return buffer[at : at + 2] == b"\r\n" or buffer.find(HEAD_END, at) >= 0

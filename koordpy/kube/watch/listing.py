@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 from koordpy.api.errors import MalformedObject
 from koordpy.kube.client import Client
-from koordpy.kube.watch.reflector import Resource, T
+from koordpy.kube.watch.reflector import Resource
+from koordpy.kube.watch.sinks import T
 
 _PAGE = 500
 
@@ -16,7 +17,7 @@ async def listed(client: Client, resource: Resource[T], skipped: list[MalformedO
     token = ""
     while True:
         query = resource.query() | {"limit": _PAGE} | ({"continue": token} if token else {})
-        page = await client.page(resource.path, **query)
+        page = await client.page(resource.path, metadata_only=resource.metadata_only, **query)
         for raw in page.items:
             try:
                 yield resource.decode(raw)

@@ -11,18 +11,18 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
 import msgspec
 import structlog
 
 from koordpy import metrics
-from koordpy.api.decode import Decoder, WatchEvent, decode_event, decode_status, resource_version_of
+from koordpy.api.decode import UNREADABLE, Decoder, WatchEvent, decode_event, decode_status, resource_version_of
 from koordpy.api.errors import MalformedObject
-from koordpy.api.meta import ObjectMeta
 from koordpy.kube.backoff import Backoff
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, Forbidden, Gone, NotFound, Unauthorized, Unavailable, error_of
+from koordpy.kube.watch.sinks import Sink, Sinks, T
 
 _PAGE = 500
 _WATCH_S = 300  # as client-go: long enough to be cheap, short enough to spread watches over API servers
@@ -34,18 +34,11 @@ _SILENCE_S = 70.0
 _NOTE_EVERY_S = (
     1.0  # that something was heard: a timer for each of a thousand events a second would cost more than they
 )
+# An object of etcd's largest size, 1.5 MiB, is a few times as long in JSON.
+_MOST_LINE = 64 * 2**20
 _LOOK_AGAIN_S = 2.0  # for a resource that is not installed; costs one short request
 
 log = structlog.get_logger()
-
-
-class HasMetadata(Protocol):
-    @property
-    def metadata(self) -> ObjectMeta: ...
-
-
-T = TypeVar("T", bound=HasMetadata)
-T_contra = TypeVar("T_contra", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -56,6 +49,7 @@ class Resource(Generic[T]):
     decode: Decoder[T]
     field_selector: str = ""
     optional: bool = False  # may not be installed; then there are none of it, and it may be installed later
+    metadata_only: bool = False  # decode to PartialObjectMetadata: the server sends nothing else
 
     @property
     def name(self) -> str:
@@ -70,45 +64,42 @@ class Resource(Generic[T]):
         return {"fieldSelector": self.field_selector} if self.field_selector else {}
 
 
-class Sink(Protocol[T_contra]):
-    """Who is told. Called between plans, never during one."""
-
-    def upsert(self, obj: T_contra) -> None:
-        """An object appeared or changed."""
-
-    def remove(self, key: str, uid: str) -> None:
-        """An object is gone, or left the field selector."""
-
-
-def _nothing_more() -> None:
-    pass
-
-
 class Reflector(Generic[T]):
-    """One resource, kept up to date in one sink. `after_batch` is called when all that came together has been told."""
+    """One resource, kept up to date in its sinks."""
 
     def __init__(
         self,
         client: Client,
         resource: Resource[T],
-        sink: Sink[T],
-        after_batch: Callable[[], None] = _nothing_more,
+        sink: Sink[T] | None = None,
+        settle: Callable[[], None] | None = None,
     ) -> None:
-        self._client, self._resource, self._sink, self._after_batch = client, resource, sink, after_batch
-        self._known: dict[str, tuple[str, str]] = {}  # key -> uid, resourceVersion, as the sink was told
+        self._client, self.resource = client, resource
+        self._sinks = Sinks[T](resource.full_name)
+        self._is_running = False
+        self._known: dict[str, tuple[str, str]] = {}  # key -> uid, resourceVersion, as the sinks were told
         self._version = ""  # where to resume; empty: list first
         self._lists_wanted = 1
         self._cut: asyncio.Timeout | None = None
         self._backoff = Backoff(first_s=0.2, most_s=30.0)
         self.synced = asyncio.Event()
         self.trouble = ""  # why the last call failed; empty while all is well
+        if sink is not None:
+            self.subscribe(sink, settle)
 
     @property
     def full_name(self) -> str:
-        return self._resource.full_name
+        return self.resource.full_name
+
+    def subscribe(self, sink: Sink[T], settle: Callable[[], None] | None = None) -> None:
+        """Deliver to this sink too, before `run`; `settle` is called when all that came together was delivered."""
+        if self._is_running:  # it would never hear of what was listed before
+            raise RuntimeError(f"{self.full_name}: subscribe before the reflector runs")
+        self._sinks.add(sink, settle)
 
     async def run(self) -> None:
         """For ever."""
+        self._is_running = True
         while True:
             try:
                 if self._version:
@@ -120,7 +111,7 @@ class Reflector(Generic[T]):
                 self._version = ""
                 await asyncio.sleep(self._backoff.next_s())  # a server that always says 410 is not listed in a loop
             except NotFound as error:
-                if not self._resource.optional:
+                if not self.resource.optional:
                     await self._failed(error)
                 else:
                     self._not_installed()
@@ -137,13 +128,13 @@ class Reflector(Generic[T]):
         """There is no such resource, at least not yet: all of it that was known is gone."""
         for key in list(self._known):
             self._gone(key)
-        self._after_batch()
+        self._sinks.settle()
         self._version = ""
         self._recovered()
         self.synced.set()
 
     async def resync(self) -> None:
-        """List again now, and return when the sink knows everything that was true at this moment."""
+        """List again now, and return when the sinks know everything that was true at this moment."""
         self._lists_wanted += 1
         self.synced.clear()
         self._version = ""
@@ -156,18 +147,18 @@ class Reflector(Generic[T]):
         seen: set[str] = set()
         token = ""
         while True:
-            query = self._resource.query() | {"limit": _PAGE} | ({"continue": token} if token else {})
-            page = await self._client.page(self._resource.path, **query)
+            query = self.resource.query() | {"limit": _PAGE} | ({"continue": token} if token else {})
+            page = await self._client.page(self.resource.path, metadata_only=self.resource.metadata_only, **query)
             for raw in page.items:
                 self._listed(raw, seen)
-            self._after_batch()
+            self._sinks.settle()
             token = page.metadata.continue_
             if not token:
                 break
             await asyncio.sleep(0)  # a page of pods is 15 ms of decoding; let binds pass between pages
         for key in self._known.keys() - seen:
             self._gone(key)
-        self._after_batch()
+        self._sinks.settle()
         self._recovered()
         if wanted == self._lists_wanted:  # else a resync was asked for since, and this list is older than its question
             self._version = page.metadata.resource_version
@@ -175,7 +166,7 @@ class Reflector(Generic[T]):
 
     def _listed(self, raw: msgspec.Raw, seen: set[str]) -> None:
         try:
-            obj = self._resource.decode(raw)
+            obj = self.resource.decode(raw)
         except MalformedObject as error:
             _skip(error)
             seen.add(error.key)  # it is there: what we last could read of it still counts
@@ -187,7 +178,7 @@ class Reflector(Generic[T]):
         clock = asyncio.get_running_loop().time
         opened = noted = clock()
         heard = False
-        query = self._resource.query() | {
+        query = self.resource.query() | {
             "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": _WATCH_S + random.randrange(60),  # noqa: S311 - jitter
@@ -195,7 +186,7 @@ class Reflector(Generic[T]):
         try:
             async with (
                 asyncio.timeout(_SILENCE_S) as self._cut,
-                self._client.watch(self._resource.path, **query) as chunks,
+                self._client.watch(self.resource.path, metadata_only=self.resource.metadata_only, **query) as chunks,
             ):
                 self._recovered()
                 async for lines in _lines(chunks):
@@ -213,7 +204,7 @@ class Reflector(Generic[T]):
         finally:
             self._cut = None
         if not heard and clock() - opened < 1.0:
-            raise Unavailable(f"watch of {self._resource.name}: ended as soon as it was opened")
+            raise Unavailable(f"watch of {self.resource.name}: ended as soon as it was opened")
 
     async def _hear(self, lines: list[bytes]) -> None:
         for start in range(0, len(lines), _LINES_PER_TURN):
@@ -224,26 +215,26 @@ class Reflector(Generic[T]):
             try:
                 self._apply_all(lines[start : start + _LINES_PER_TURN])
             finally:
-                self._after_batch()
+                self._sinks.settle()
         self._backoff.reset()
 
     def _apply_all(self, lines: Iterable[bytes]) -> None:
         for line in lines:
             try:
                 event = decode_event(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise Unavailable(f"watch of {self._resource.name}: unreadable line: {error}") from None
+            except UNREADABLE as error:
+                raise Unavailable(f"watch of {self.resource.name}: unreadable line: {error}") from None
             self._apply(event)
 
     def _apply(self, event: WatchEvent) -> None:
         if event.type == "ERROR":
             status = decode_status(event.object)
-            raise error_of("WATCH", self._resource.path, status.code, bytes(event.object))
+            raise error_of("WATCH", self.resource.path, status.code, bytes(event.object))
         if event.type == "BOOKMARK":
             self._version = resource_version_of(event.object) or self._version
             return
         try:
-            obj = self._resource.decode(event.object)
+            obj = self.resource.decode(event.object)
         except MalformedObject as error:
             _skip(error)
             self._version = resource_version_of(event.object) or self._version
@@ -262,17 +253,17 @@ class Reflector(Generic[T]):
         if before == now:
             return
         if before is not None and before[0] != meta.uid:  # deleted and made again while we were not looking
-            self._sink.remove(meta.key, before[0])
+            self._sinks.remove(meta.key, before[0])
         self._known[meta.key] = now
-        self._sink.upsert(obj)
+        self._sinks.upsert(obj)
 
     def _gone(self, key: str) -> None:
         known = self._known.pop(key, None)
         if known is not None:
-            self._sink.remove(key, known[0])
+            self._sinks.remove(key, known[0])
 
     def _restart(self, cause: str) -> None:
-        metrics.WATCH_RESTARTS.labels(self._resource.name, cause).inc()
+        metrics.WATCH_RESTARTS.labels(self.resource.name, cause).inc()
 
     def _complain(self, error: ApiError) -> None:
         """One line when trouble begins or changes its nature; not one per retry."""
@@ -281,12 +272,12 @@ class Reflector(Generic[T]):
                 Forbidden: "grant the permission to koordpy's account, then it goes on by itself",
                 Unauthorized: "the credentials have expired or are wrong; renew them, then it goes on by itself",
             }.get(type(error), "trying again")
-            log.warning("watch_failed", resource=self._resource.full_name, problem=str(error), hint=hint)
+            log.warning("watch_failed", resource=self.resource.full_name, problem=str(error), hint=hint)
         self.trouble = f"{type(error).__name__}: {error}"
 
     def _recovered(self) -> None:
         if self.trouble:
-            log.info("watch_recovered", resource=self._resource.full_name)
+            log.info("watch_recovered", resource=self.resource.full_name)
         self.trouble = ""
 
 
@@ -297,8 +288,14 @@ def _skip(error: MalformedObject) -> None:
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     """Whole lines, as many as have arrived; half a line at the end of a cut stream is dropped, to be sent again."""
-    rest = b""
+    rest: list[bytes] = []  # a line that has not ended yet
+    length = 0
     async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        if lines:
+        rest.append(chunk)
+        length += len(chunk)
+        if b"\n" in chunk:
+            *lines, last = (chunk if len(rest) == 1 else b"".join(rest)).split(b"\n")
+            rest, length = [last] if last else [], len(last)
             yield [line for line in lines if line]
+        elif length > _MOST_LINE:
+            raise Unavailable(f"a line of a watch has over {_MOST_LINE} bytes")

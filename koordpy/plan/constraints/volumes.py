@@ -234,26 +234,26 @@ def _taken(result: PodVolumes) -> dict[str, list[tuple[Ints, int]]]:
 def _candidates(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[bool, list[PersistentVolume]]:
     """Volumes that would do for a claim, the smallest first, ties by name; and whether they are its own already.
 
-    A claim that a volume names, or that one was promised to, gets no other. It need not select it, nor wait until it
+    A claim that a volume names, or that one is reserved for, gets no other. It need not select it, nor wait until it
     is available: whoever tied them together had their reasons.
     """
     storage = cluster.storage
     if storage.selected_node(claim):
         return False, []
-    promised = storage.promised_volumes()
+    reserved = storage.reserved_volumes()
     usable = [volume for volume in storage.volumes.values() if _is_usable(volume, claim, cluster)]
     own = [
         volume
         for volume in usable
         if storage.belongs_to(volume, claim)
-        or (volume.spec.claim_ref is None and promised.get(volume.metadata.name) == claim.metadata.key)
+        or (volume.spec.claim_ref is None and reserved.get(volume.metadata.name) == claim.metadata.key)
     ]
     selects = compile_selector(claim.spec.selector) if claim.spec.selector is not None else lambda _: True
     free = [
         volume
         for volume in usable
         if volume.spec.claim_ref is None
-        and volume.metadata.name not in promised
+        and volume.metadata.name not in reserved
         and volume.status.phase == "Available"
         and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
         and selects(volume.metadata.labels)

@@ -11,28 +11,33 @@ from collections.abc import Iterable
 import numpy as np
 
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.census import Kind
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.nodes.domains import at_nodes, per_domain
 from koordpy.state.nodes.resources import MOST
 from koordpy.state.shapes import Shape
 
-_CURES = Change.NODE_ADDED | Change.NODE_RELABELLED | Change.DOMAINS | Change.SELECTORS
-# A pod that leaves cures too: without its last companion elsewhere, a pod may be the first of its set anywhere.
+_EVENTS = EventKind.NODE_ADDED | EventKind.NODE_RELABELLED | EventKind.DOMAINS | EventKind.SELECTORS
+# A pod that leaves wake_on too: without its last companion elsewhere, a pod may be the first of its set anywhere.
 _AFFINITY = Reason(
-    "node(s) didn't match pod affinity rules", preemption_helps=False, cures=_CURES | Change.POD_CAME | Change.POD_LEFT
+    "node(s) didn't match pod affinity rules",
+    preemption_helps=False,
+    wake_on=_EVENTS | EventKind.POD_CAME | EventKind.POD_LEFT,
 )
 _ANTI_AFFINITY = Reason(
-    "node(s) didn't match pod anti-affinity rules", preemption_helps=True, cures=_CURES | Change.POD_LEFT
+    "node(s) didn't match pod anti-affinity rules", preemption_helps=True, wake_on=_EVENTS | EventKind.POD_LEFT
 )
 _EXISTING = Reason(
-    "node(s) didn't satisfy existing pods anti-affinity rules", preemption_helps=True, cures=_CURES | Change.POD_LEFT
+    "node(s) didn't satisfy existing pods anti-affinity rules",
+    preemption_helps=True,
+    wake_on=_EVENTS | EventKind.POD_LEFT,
 )
 
 
-class InterPodAffinity:
+class InterPodAffinity(Filter):
     """Required terms, in both directions."""
 
     name = "InterPodAffinity"

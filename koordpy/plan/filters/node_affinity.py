@@ -7,18 +7,19 @@ from collections.abc import Iterable
 from koordpy.api.affinity import NodeSelector
 from koordpy.plan.constraints.node_terms import check_preferences, matches_required, pinned_names, selector_mask
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
-_CURES = Change.NODE_ADDED | Change.NODE_RELABELLED
-_REASON = Reason("node(s) didn't match Pod's node affinity/selector", preemption_helps=False, cures=_CURES)
-_ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity", preemption_helps=False, cures=_CURES)
-_CONFLICT = Reason("pod affinity terms conflict", preemption_helps=False, cures=Change.NONE)
+_EVENTS = EventKind.NODE_ADDED | EventKind.NODE_RELABELLED
+_REASON = Reason("node(s) didn't match Pod's node affinity/selector", preemption_helps=False, wake_on=_EVENTS)
+_ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity", preemption_helps=False, wake_on=_EVENTS)
+_CONFLICT = Reason("pod affinity terms conflict", preemption_helps=False, wake_on=EventKind.NONE)
 
 
-class NodeAffinity:
+class NodeAffinity(Filter):
     """What the pod, and its profile for all pods, require of a node's labels and name."""
 
     name = "NodeAffinity"

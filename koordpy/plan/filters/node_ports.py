@@ -7,19 +7,20 @@ from collections.abc import Iterable
 import numpy as np
 
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
 _REASON = Reason(
     "node(s) didn't have free ports for the requested pod ports",
     preemption_helps=True,
-    cures=Change.NODE_ADDED | Change.ROOM_FREED,
+    wake_on=EventKind.NODE_ADDED | EventKind.ROOM_FREED,
 )
 
 
-class NodePorts:
+class NodePorts(Filter):
     """Few pods have host ports, so only the nodes where one is taken are looked at."""
 
     name = "NodePorts"

@@ -7,17 +7,18 @@ from collections.abc import Iterable
 import numpy as np
 
 from koordpy.plan.framework.answers import Reason
-from koordpy.plan.framework.rowcache import by_row
+from koordpy.plan.framework.plugins import Filter
+from koordpy.plan.framework.rowcache import cached_rows
 from koordpy.state.arrays import Bools, Ints, Rows
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.nodes.resources import MOST, PODS
 from koordpy.state.shapes import Shape
 
-_CURES = Change.NODE_ADDED | Change.NODE_GREW | Change.ROOM_FREED
+_EVENTS = EventKind.NODE_ADDED | EventKind.NODE_GREW | EventKind.ROOM_FREED
 
 
-class NodeResourcesFit:
+class NodeResourcesFit(Filter):
     """A resource that the pod does not ask for is never checked, even on a node that is over-committed in it."""
 
     name = "NodeResourcesFit"
@@ -31,7 +32,7 @@ class NodeResourcesFit:
         return bool(self._ignored or self._ignored_groups)
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
-        return by_row(shape.request, self, cluster.nodes, lambda rows: self._fits(shape, cluster, rows))
+        return cached_rows(shape.request, self, cluster.nodes, lambda rows: self._fits(shape, cluster, rows))
 
     def _fits(self, shape: Shape, cluster: Cluster, rows: Rows) -> Bools:
         """`[C]`: whether each of the rows has room."""
@@ -57,8 +58,8 @@ class NodeResourcesFit:
             short = refused & (nodes.allocatable[row] - nodes.requested[row] < amount)
             # kube-scheduler: a node that takes no pods at all may still take one when others have left.
             too_small = short & (nodes.allocatable[row] < amount) if row != PODS else np.zeros_like(short)
-            yield Reason(text, preemption_helps=False, cures=_CURES), too_small
-            yield Reason(text, preemption_helps=True, cures=_CURES), short & ~too_small
+            yield Reason(text, preemption_helps=False, wake_on=_EVENTS), too_small
+            yield Reason(text, preemption_helps=True, wake_on=_EVENTS), short & ~too_small
 
     def _checked(self, shape: Shape, cluster: Cluster) -> list[tuple[str, int, int]]:
         """What is asked for, its row and how much; resources that no node has share a row."""

@@ -6,15 +6,18 @@ from collections.abc import Iterable
 
 from koordpy.plan.constraints.tolerations import tolerates_cordon
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
-_REASON = Reason("node(s) were unschedulable", preemption_helps=False, cures=Change.NODE_ADDED | Change.NODE_TAINTS)
+_REASON = Reason(
+    "node(s) were unschedulable", preemption_helps=False, wake_on=EventKind.NODE_ADDED | EventKind.NODE_TAINTS
+)
 
 
-class NodeUnschedulable:
+class NodeUnschedulable(Filter):
     """`kubectl cordon`."""
 
     name = "NodeUnschedulable"

@@ -10,21 +10,22 @@ from koordpy.api.storage import CSISource, PersistentVolumeClaim
 from koordpy.plan.constraints.in_tree_disks import as_csi, driver_of
 from koordpy.plan.constraints.volumes import claims_of
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
 _REASON = Reason(
     "node(s) exceed max volume count",
     preemption_helps=True,
-    cures=Change.STORAGE | Change.NODE_ADDED | Change.ROOM_FREED,
+    wake_on=EventKind.STORAGE | EventKind.NODE_ADDED | EventKind.ROOM_FREED,
 )
 
 Attached = dict[str, set[str]]  # driver -> volumes
 
 
-class NodeVolumeLimits:
+class NodeVolumeLimits(Filter):
     """Volumes of pods on the node, volumes attached to it for other reasons, and the new ones, each counted once.
 
     Disks of in-tree plugins count for the drivers that have taken these over.

@@ -8,25 +8,26 @@ import numpy as np
 
 from koordpy.plan.constraints.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.nodes.domains import at_nodes, per_domain
 from koordpy.state.shapes import Shape
 
-_CURES = (
-    Change.NODE_ADDED | Change.NODE_RELABELLED | Change.NODE_TAINTS
-    | Change.DOMAINS | Change.POD_CAME | Change.POD_LEFT | Change.SELECTORS
+_EVENTS = (
+    EventKind.NODE_ADDED | EventKind.NODE_RELABELLED | EventKind.NODE_TAINTS
+    | EventKind.DOMAINS | EventKind.POD_CAME | EventKind.POD_LEFT | EventKind.SELECTORS
 )  # fmt: skip
-_SKEW = Reason("node(s) didn't match pod topology spread constraints", preemption_helps=True, cures=_CURES)
+_SKEW = Reason("node(s) didn't match pod topology spread constraints", preemption_helps=True, wake_on=_EVENTS)
 _NO_LABEL = Reason(
     "node(s) didn't match pod topology spread constraints (missing required label)",
     preemption_helps=False,
-    cures=_CURES,
+    wake_on=_EVENTS,
 )
 
 
-class PodTopologySpread:
+class PodTopologySpread(Filter):
     """`whenUnsatisfiable: DoNotSchedule`."""
 
     name = "PodTopologySpread"

@@ -6,17 +6,18 @@ from collections.abc import Iterable
 
 from koordpy.plan.constraints.tolerations import admits
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
 _REASON = Reason(
-    "node(s) had untolerated taint(s)", preemption_helps=False, cures=Change.NODE_ADDED | Change.NODE_TAINTS
+    "node(s) had untolerated taint(s)", preemption_helps=False, wake_on=EventKind.NODE_ADDED | EventKind.NODE_TAINTS
 )
 
 
-class TaintToleration:
+class TaintToleration(Filter):
     """Taints that keep pods out."""
 
     name = "TaintToleration"

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
 _RESOURCE_CLAIMS = Reason(
-    "koordpy does not support resource claims (DRA) yet", preemption_helps=False, cures=Change.NONE
+    "koordpy does not support resource claims (DRA) yet", preemption_helps=False, wake_on=EventKind.NONE
 )
 
 
-class Unsupported:
+class Unsupported(Filter):
     """Not to be switched off by a configuration: it keeps pods from being bound wrongly."""
 
     name = "Unsupported"

@@ -6,25 +6,30 @@ from collections.abc import Iterable
 
 from koordpy.plan.constraints.volumes import pod_volumes, problem_with_claims
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
-_CURES = Change.STORAGE | Change.NODE_ADDED | Change.NODE_RELABELLED
-_NODE_CONFLICT = Reason("node(s) didn't match PersistentVolume's node affinity", preemption_helps=False, cures=_CURES)
+_EVENTS = EventKind.STORAGE | EventKind.NODE_ADDED | EventKind.NODE_RELABELLED
+_NODE_CONFLICT = Reason(
+    "node(s) didn't match PersistentVolume's node affinity", preemption_helps=False, wake_on=_EVENTS
+)
 _BIND_CONFLICT = Reason(
     "node(s) didn't find available persistent volumes to bind",
     preemption_helps=False,
-    cures=_CURES | Change.POD_LEFT,  # a pod that could not be bound gives back the volume it was promised
+    wake_on=_EVENTS | EventKind.POD_LEFT,  # a pod that could not be bound gives its volume back
 )
-_NO_SPACE = Reason("node(s) did not have enough free storage", preemption_helps=False, cures=_CURES)
+_NO_SPACE = Reason("node(s) did not have enough free storage", preemption_helps=False, wake_on=_EVENTS)
 _NO_VOLUME = Reason(
-    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", preemption_helps=False, cures=_CURES
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+    preemption_helps=False,
+    wake_on=_EVENTS,
 )
 
 
-class VolumeBinding:
+class VolumeBinding(Filter):
     """What the pod's claims say about nodes."""
 
     name = "VolumeBinding"
@@ -32,7 +37,7 @@ class VolumeBinding:
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
         problem = problem_with_claims(shape, cluster) if shape.traits.claims else ""
-        return Reason(problem, preemption_helps=False, cures=Change.STORAGE) if problem else None
+        return Reason(problem, preemption_helps=False, wake_on=EventKind.STORAGE) if problem else None
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
         return pod_volumes(shape, cluster).passes if shape.traits.claims else None

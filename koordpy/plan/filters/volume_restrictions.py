@@ -9,20 +9,23 @@ import numpy as np
 from koordpy.api.pod import GCEDisk, ISCSIDisk, RBDImage, Volume
 from koordpy.plan.constraints.volumes import claims_of
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
 _IN_USE = Reason(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
     preemption_helps=True,
-    cures=Change.POD_LEFT | Change.STORAGE,
+    wake_on=EventKind.POD_LEFT | EventKind.STORAGE,
 )
-_DISK = Reason("node(s) had no available disk", preemption_helps=True, cures=Change.NODE_ADDED | Change.ROOM_FREED)
+_DISK = Reason(
+    "node(s) had no available disk", preemption_helps=True, wake_on=EventKind.NODE_ADDED | EventKind.ROOM_FREED
+)
 
 
-class VolumeRestrictions:
+class VolumeRestrictions(Filter):
     """Old-style disks collide on a node; a ReadWriteOncePod claim is in use anywhere or free everywhere."""
 
     name = "VolumeRestrictions"

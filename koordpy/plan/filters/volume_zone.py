@@ -9,20 +9,21 @@ import numpy as np
 from koordpy.api.keys import BETA_REGION, BETA_ZONE, REGION, ZONE
 from koordpy.plan.constraints.volumes import claims_of
 from koordpy.plan.framework.answers import Reason
+from koordpy.plan.framework.plugins import Filter
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
 _TODAY = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
 _REASON = Reason(
     "node(s) had no available volume zone",
     preemption_helps=False,
-    cures=Change.STORAGE | Change.NODE_ADDED | Change.NODE_RELABELLED,
+    wake_on=EventKind.STORAGE | EventKind.NODE_ADDED | EventKind.NODE_RELABELLED,
 )
 
 
-class VolumeZone:
+class VolumeZone(Filter):
     """Nodes without any zone or region label are not asked: the cluster has no zones."""
 
     name = "VolumeZone"
@@ -36,7 +37,7 @@ class VolumeZone:
         missing = next((name for name in named if name and name not in storage.volumes), "")
         if not missing:
             return None
-        return Reason(f'persistentvolume "{missing}" not found', preemption_helps=False, cures=Change.STORAGE)
+        return Reason(f'persistentvolume "{missing}" not found', preemption_helps=False, wake_on=EventKind.STORAGE)
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
         wanted = list(_topologies(shape, cluster)) if shape.traits.claims else []

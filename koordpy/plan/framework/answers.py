@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from koordpy.api.keys import UNSCHEDULABLE
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.storage import NO_VOLUMES, VolumeChoice
 
 
@@ -21,7 +21,7 @@ class Reason:
 
     text: str
     preemption_helps: bool  # False: nothing that could be evicted from the node would make the pod fit
-    cures: Change  # the changes after which it is worth asking again
+    wake_on: EventKind  # the changes after which it is worth asking again
     plugin: str = ""  # the filter that says so; filled in by the planner
 
 
@@ -58,12 +58,13 @@ class Refusal:
     """Why a job cannot run now, and what would change that."""
 
     message: str
-    cures: Change
+    wake_on: EventKind
     culprit: str  # UID of the member that could not be placed
     reason: str = UNSCHEDULABLE  # of the pod condition
     counts: tuple[tuple[str, int], ...] = ()  # reason text, nodes
     plugins: frozenset[str] = frozenset()  # the filters that refused
     fit: tuple[int, int] = (0, 1)  # members that would fit, and those that must
+    gave_up: bool = False  # a search ended for lack of budget: there may be a way that was not tried
 
 
 def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal:
@@ -73,14 +74,14 @@ def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal
     autoscalers and dashboards read the text, so we do the same.
     """
     counts: Counter[str] = Counter()
-    cures = Change.NODE_ADDED
+    wake_on = EventKind.NODE_ADDED
     for reason, count in failed.items():
         counts[reason.text] += count
-        cures |= reason.cures
+        wake_on |= reason.wake_on
     entries = ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))
     return Refusal(
         message=f"0/{nodes} nodes are available: {entries}." if nodes else "no nodes available to schedule pods",
-        cures=cures,
+        wake_on=wake_on,
         culprit=culprit,
         counts=tuple(sorted(counts.items())),
         plugins=frozenset(reason.plugin for reason in failed),
@@ -91,7 +92,7 @@ def refused_outright(culprit: str, nodes: int, reason: Reason) -> Refusal:
     """The refusal of a pod that no node was asked about."""
     return Refusal(
         f"0/{nodes} nodes are available: {reason.text}.",
-        cures=reason.cures,
+        wake_on=reason.wake_on,
         culprit=culprit,
         plugins=frozenset((reason.plugin,)),
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from koordpy.api.gangs import Mode
+from koordpy.state.eviction import Preemptor
 from koordpy.state.pods import PodRecord
 
 
@@ -31,10 +33,10 @@ class Job:
     key: str
     members: tuple[PodRecord, ...]
     demands: tuple[Demand, ...] = ()  # none for a single pod
-    uids: frozenset[str] = field(init=False)
+    by_uid: Mapping[str, PodRecord] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "uids", frozenset(member.uid for member in self.members))
+        object.__setattr__(self, "by_uid", {member.uid: member for member in self.members})
 
     @property
     def name(self) -> str:
@@ -46,6 +48,6 @@ class Job:
         return max((member.priority for member in self.members), default=0)
 
     @property
-    def lowest_priority(self) -> int:
-        """Whoever has to leave for it must have a lower one than any of its members."""
-        return min((member.priority for member in self.members), default=0)
+    def preemptor(self) -> Preemptor:
+        """As the eviction policy sees it: a victim must be less important than each member that it makes room for."""
+        return Preemptor(min((member.priority for member in self.members), default=0))

@@ -1,52 +1,15 @@
-"""Profiles: which filters and scores apply to the pods of one `schedulerName`.
-
-A filter answers for all nodes at once with a mask, and can say afterwards why the nodes it refused were refused;
-a score answers with 0 to 100 for each candidate. Both see a shape and the picture and keep no state of their own.
-"""
+"""Profiles: which filters and scores apply to the pods of one `schedulerName`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
 
 from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 from koordpy.plan.framework.answers import Reason
-from koordpy.state.arrays import Bools, Ints
+from koordpy.plan.framework.plugins import Filter, Score
+from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.shapes import Shape
-
-
-class Filter(Protocol):
-    """Says which nodes can take a pod of a shape."""
-
-    name: str
-    static: bool  # the answer changes only with nodes' labels and taints, never with pods
-
-    def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
-        """`[N]`: True where the node can take it, None for all. Rows that are not live may say anything."""
-
-    def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:
-        """For the nodes this filter refused: each reason and the nodes, `[N]`, that it holds for."""
-
-
-@runtime_checkable
-class PreFilter(Protocol):
-    """A filter that can also refuse a pod without looking at any node; most need not."""
-
-    name: str
-
-    def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
-        """Why no node can take the pod; None when nodes should be asked."""
-
-
-class Score(Protocol):
-    """Says how good each candidate is for a pod of a shape."""
-
-    name: str
-
-    def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
-        """`[C]`: 0 to 100 for each of the candidate rows, `[C]`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +22,6 @@ class Profile:
     preempts: bool = True  # its pods may make others leave
     within: Bools | None = None  # [N]: only these nodes are asked; for the length of one plan
     root: Profile = field(init=False)  # what is remembered about shapes is remembered for this one
-    prefilters: tuple[PreFilter, ...] = field(init=False)  # those of the filters that are
 
     def only(self, within: Bools, scores: tuple[tuple[Score, int], ...] | None = None) -> Profile:
         """The same profile, asking only some of the nodes that it asks, `[N]`, and with other scores if given."""
@@ -70,9 +32,6 @@ class Profile:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", self)
-        # Asked once and not per plan: a protocol check walks all attributes.
-        prefilters = tuple(each for each in self.filters if isinstance(each, PreFilter))
-        object.__setattr__(self, "prefilters", prefilters)
 
     @property
     def counts_all_resources(self) -> bool:
@@ -81,7 +40,7 @@ class Profile:
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
         """The first reason to refuse a pod outright."""
-        for each in self.prefilters:
+        for each in self.filters:
             reason = each.prefilter(shape, cluster)
             if reason is not None:
                 return replace(reason, plugin=each.name)

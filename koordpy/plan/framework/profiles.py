@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from koordpy.api.errors import MalformedValue
 from koordpy.api.strict import Misread
 from koordpy.plan.filters.unsupported import Unsupported
+from koordpy.plan.framework.plugins import Filter, Score
 from koordpy.plan.framework.profile import Profile
-from koordpy.plan.framework.registry import BUILT_IN, OUR_OWN, WITHOUT_MEANING, Plugin, third_party
+from koordpy.plan.framework.registry import BUILT_IN, OUR_OWN, WITHOUT_MEANING, Args, Plugin, third_party
+
+T = TypeVar("T", Filter, Score)
 
 _MOST_WEIGHT = 2**31 - 1  # the API's own; so many scores of 100 still add up in 64 bits
-_OF_A_FILTER = ("name", "static", "passes", "explain")
-_OF_A_SCORE = ("name", "score")
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class PluginSet:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ProfileSpec:
     """What a configuration says about one profile."""
 
     everywhere: PluginSet = PluginSet()
@@ -37,27 +38,27 @@ class Wishes:
 
 def default_profile(scheduler_name: str) -> Profile:
     """kube-scheduler's defaults: same order, same weights."""
-    return build_profile(scheduler_name, Wishes())
+    return build_profile(scheduler_name, ProfileSpec())
 
 
-def build_profile(scheduler_name: str, wishes: Wishes) -> Profile:
+def build_profile(scheduler_name: str, spec: ProfileSpec) -> Profile:
     """Raises MalformedValue or Misread for a plugin that nobody knows or arguments that it does not take."""
     others = third_party()
     known = {plugin.name: plugin for plugin in (*others, *BUILT_IN)}
-    _check_names(others, wishes)
-    _check_args(known, wishes.args)
-    _check(known, "plugins.multiPoint", wishes.everywhere, lambda _: True)
-    _check(known, "plugins.filter", wishes.filters, lambda plugin: plugin.filter is not None)
-    _check(known, "plugins.score", wishes.scores, lambda plugin: plugin.score is not None)
-    filters = _chosen(known, wishes.everywhere, wishes.filters)
-    scores = _chosen(known, wishes.everywhere, wishes.scores)
+    _check_names(others, spec)
+    _check_args(known, spec.args)
+    _check(known, "plugins.multiPoint", spec.everywhere, lambda _: True)
+    _check(known, "plugins.filter", spec.filters, lambda plugin: plugin.filter is not None)
+    _check(known, "plugins.score", spec.scores, lambda plugin: plugin.score is not None)
+    filters = _chosen(known, spec.everywhere, spec.filters)
+    scores = _chosen(known, spec.everywhere, spec.scores)
     return Profile(
         scheduler_name,
         filters=(
             Unsupported(),
-            *(_made(p, p.filter, wishes.args, _OF_A_FILTER) for p, _ in filters if p.filter is not None),
+            *(_made(p, p.filter, spec.args, Filter) for p, _ in filters if p.filter is not None),
         ),
-        scores=tuple((_made(p, p.score, wishes.args, _OF_A_SCORE), w) for p, w in scores if p.score is not None),
+        scores=tuple((_made(p, p.score, spec.args, Score), w) for p, w in scores if p.score is not None),
     )
 
 
@@ -84,24 +85,25 @@ def _enabled(known: dict[str, Plugin], plugins: PluginSet) -> dict[str, int]:
     return {name: weight or 1 for name, weight in plugins.enabled if name in known}
 
 
-def _made(plugin: Plugin, make: Any, args: Mapping[str, Mapping[str, Any]], wanted: tuple[str, ...]) -> Any:
+def _made(plugin: Plugin, make: Callable[[Args], object], args: Mapping[str, Args], kind: type[T]) -> T:
     try:
         made = make(args.get(plugin.name, {}))
     except (ValueError, TypeError, ImportError, AttributeError) as error:  # also a third party's way to refuse
         raise Misread(f"pluginConfig of {plugin.name}: {' '.join(str(error).split())}") from error
-    missing = [name for name in wanted if not hasattr(made, name)]
-    if missing:
-        raise Misread(f"plugins: {plugin.name} gave a {type(made).__name__} without {', '.join(missing)}")
+    if not isinstance(made, kind):
+        raise Misread(
+            f"plugins: {plugin.name} gave a {type(made).__name__}, which is no koordpy.plugin.{kind.__name__}"
+        )
     return made
 
 
 # --- mistakes ---
 
 
-def _check_names(others: tuple[Plugin, ...], wishes: Wishes) -> None:
+def _check_names(others: tuple[Plugin, ...], spec: ProfileSpec) -> None:
     """A name that koordpy has itself stays its own; whoever enables it hoping for another's must be told."""
     doubtful = {plugin.name for plugin in BUILT_IN} & {plugin.name for plugin in others}
-    for plugins in (wishes.everywhere, wishes.filters, wishes.scores):
+    for plugins in (spec.everywhere, spec.filters, spec.scores):
         for name, _ in plugins.enabled:
             if name in doubtful:
                 raise MalformedValue("plugins", name, "is offered by koordpy and by another package; rename the other")

@@ -26,7 +26,7 @@ from koordpy.plan.filters.taint_toleration import TaintToleration
 from koordpy.plan.filters.volume_restrictions import VolumeRestrictions
 from koordpy.plan.filters.volume_zone import VolumeZone
 from koordpy.plan.framework import arguments
-from koordpy.plan.framework.profile import Filter, Score
+from koordpy.plan.framework.plugins import Filter, Score
 from koordpy.plan.scores.image_locality import ImageLocality
 from koordpy.plan.scores.network_topology import NetworkTopology
 from koordpy.plan.scores.node_affinity import NodeAffinity as NodeAffinityScore

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=npt.NDArray[Any])
 _ALL = slice(None)
 
 
-def by_row(request: Request, who: object, nodes: NodeColumns, compute: Callable[[Rows], T]) -> T:
+def cached_rows(request: Request, who: object, nodes: NodeColumns, compute: Callable[[Rows], T]) -> T:
     """`[N]`: what `compute(rows)` says for every row, remembered for request and asker. Not to be written to."""
     now = nodes.usage_log.position
     known = request.memo.get(who)

@@ -12,12 +12,11 @@ places one by one.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from koordpy.api.errors import MalformedValue
+from koordpy.plan.framework.plugins import BatchScore
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import fit
 from koordpy.state.arrays import Bools, Ints
@@ -47,18 +46,19 @@ def _slots(shape: Shape, cluster: Cluster, profile: Profile) -> Ints | None:
         passed = each.passes(shape, cluster)
         if passed is None:
             continue
-        if is_steady(each, shape, cluster):
+        if each.steady(shape, cluster):
             offered = np.where(passed, offered, 0)
-        elif (count := getattr(each, "slots", None)) is None or (own := count(shape, cluster)) is None:
+            continue
+        own = each.slots(shape, cluster)
+        if own is None:
             return None
-        else:
-            offered = np.minimum(offered, own)
+        offered = np.minimum(offered, own)
     return offered
 
 
 def can_fill(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
     """Every score says how it behaves."""
-    return all(hasattr(score, "score_with") or is_steady(score, shape, cluster) for score, _ in profile.scores)
+    return all(isinstance(score, BatchScore) or score.steady(shape, cluster) for score, _ in profile.scores)
 
 
 def fill(shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Profile) -> list[int]:
@@ -69,7 +69,7 @@ def fill(shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Pr
 def may_share(pod: PodRecord, cluster: Cluster, profile: Profile) -> bool:
     """Single pods of this shape can be planned in one go, as far as is known without asking about nodes."""
     shape = pod.shape
-    if shape is None or shape.traits.claims or cluster.nominated or not can_fill(shape, cluster, profile):
+    if shape is None or shape.traits.claims or len(cluster.nominations) or not can_fill(shape, cluster, profile):
         return False
     tried = shape.memo.get((profile, _ALONE))
     return tried is None or cluster.nodes.usage_log.position - tried[1] > _ASK_AGAIN_AFTER
@@ -100,8 +100,8 @@ class _Filling:
 
     def __init__(self, shape: Shape, wanted: int, offered: Ints, cluster: Cluster, profile: Profile) -> None:
         self._shape, self._wanted, self._cluster = shape, wanted, cluster
-        self._moving = [(score, weight) for score, weight in profile.scores if hasattr(score, "score_with")]
-        self._steady = [(score, weight) for score, weight in profile.scores if not hasattr(score, "score_with")]
+        self._moving = [(score, weight) for score, weight in profile.scores if isinstance(score, BatchScore)]
+        self._steady = [(score, weight) for score, weight in profile.scores if not isinstance(score, BatchScore)]
         self._rows: Ints = np.flatnonzero(offered > 0)  # [C]
         self._base, self._is_flat = self._steady_scores(np.ones(len(self._rows), dtype=np.bool_))
         if self._is_flat:
@@ -169,8 +169,7 @@ class _Filling:
         """`[C]`: for each row, with so many pods of the shape there already."""
         total: Ints = np.zeros(len(rows), dtype=np.int64)
         for score, weight in self._moving:
-            score_with: Callable[..., Ints] = score.score_with
-            total += weight * score_with(self._shape, self._cluster, rows, already)
+            total += weight * score.score_with(self._shape, self._cluster, rows, already)
         return total
 
     def _steady_scores(self, still: Bools) -> tuple[list[int], bool]:
@@ -188,9 +187,3 @@ class _Filling:
             return False
         self._base, self._is_flat = self._steady_scores(still)
         return any(left and was != now for left, was, now in zip(self._left, before, self._base, strict=True))
-
-
-def is_steady(plugin: Any, shape: Shape, cluster: Cluster) -> bool:
-    """Its answers are not moved by pods of the shape."""
-    steady = getattr(plugin, "steady", None)
-    return steady is not None and bool(steady(shape, cluster))

@@ -16,10 +16,12 @@ from koordpy.plan.framework.answers import Reason
 from koordpy.plan.framework.profile import Profile
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
-_NOT_NAMED = Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]", preemption_helps=False, cures=Change.NODE_ADDED)
+_NOT_NAMED = Reason(
+    "node(s) didn't satisfy plugin(s) [NodeAffinity]", preemption_helps=False, wake_on=EventKind.NODE_ADDED
+)
 
 
 def feasible(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
@@ -50,7 +52,7 @@ def _static_mask(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
 
 
 def best(shape: Shape, cluster: Cluster, profile: Profile, accepted: Bools) -> int:
-    """The row of the best accepted node; equals go by name, so that the same picture gives the same answer."""
+    """The row of the best accepted node; equals go by name, so that the same state gives the same answer."""
     candidates = np.flatnonzero(accepted)
     if len(candidates) == 1:
         return int(candidates[0])
@@ -90,7 +92,7 @@ def explain(shape: Shape, cluster: Cluster, profile: Profile, among: Bools | Non
 
 
 def hopeless(shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
-    """`[N]`: the nodes that refuse for a reason that no eviction there could cure."""
+    """`[N]`: the nodes that refuse for a reason that no eviction there could help with."""
     remaining = _worth_asking(shape, cluster, cluster.nodes.live, Counter())
     lost = cluster.nodes.live & ~remaining
     for node_filter in profile.filters:

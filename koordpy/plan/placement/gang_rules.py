@@ -13,14 +13,15 @@ import numpy as np
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Demand
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
+from koordpy.state.eviction import Preemptor
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.nodes.resources import shown
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 
-_ROOM = Change.NODE_ADDED | Change.NODE_GREW | Change.NODE_TAINTS | Change.ROOM_FREED | Change.VICTIMS
+_ROOM = EventKind.NODE_ADDED | EventKind.NODE_GREW | EventKind.NODE_TAINTS | EventKind.ROOM_FREED | EventKind.VICTIMS
 _MOST_NAMES = 5
 _NOBODY = -(2**31)  # the lowest priority
 
@@ -53,7 +54,7 @@ def not_ready(group: GangGroup, cluster: Cluster, culprit: str) -> Refusal | Non
     for problem in (_missing, _not_running):  # what somebody can mend, before what follows from it
         for gang_id in absent:
             if text := problem(gang_id, group, cluster):
-                return Refusal(text, Change.NONE, culprit, plugins=frozenset(("Coscheduling",)))
+                return Refusal(text, EventKind.NONE, culprit, plugins=frozenset(("Coscheduling",)))
     return _resources_missing(own, cluster, culprit)
 
 
@@ -164,10 +165,11 @@ def _could_be_freed(name: str, gang: Gang, cluster: Cluster) -> int:
         return 0
     if not all(member.preempts for member in gang.pending.values()):
         return 0
-    below = min((member.priority for member in gang.pending.values()), default=_NOBODY)
-    crowds = ((crowd.shape, int(crowd.counts.sum())) for crowd in cluster.evictable.crowds(below - 1))
-    leaving = ((pod.shape, 1) for pod in cluster.leaving.values() if pod.priority < below)
-    return sum(_amount(shape, name, cluster) * count for shape, count in (*crowds, *leaving) if shape is not None)
+    preemptor = Preemptor(min((member.priority for member in gang.pending.values()), default=_NOBODY))
+    reach = cluster.reach(preemptor)
+    running = ((each.shape, int(each.counts.sum())) for each in cluster.evictable.counts(reach.classes))
+    leaving = ((pod.shape, 1) for pod in cluster.leaving_for(preemptor))
+    return sum(_amount(shape, name, cluster) * count for shape, count in (*running, *leaving) if shape is not None)
 
 
 def _amount(shape: Shape, name: str, cluster: Cluster) -> int:
@@ -182,9 +184,9 @@ def _free(name: str, gangs: list[Gang], cluster: Cluster) -> int:
     usable = nodes.live & ~nodes.unschedulable
     free = int(np.maximum(nodes.allocatable[resource] - nodes.requested[resource], 0)[usable].sum())
     own = [member for gang in gangs for member in (*gang.assumed.values(), *gang.bound.values())]
-    group, priority = {gang.id for gang in gangs}, max(gang.priority for gang in gangs)
-    lower = (pod for pod in cluster.gangs.all_waiting() if pod.gang not in group and pod.priority < priority)
-    for member in (*own, *lower):  # those who merely wait let go if need be
+    group, preemptor = {gang.id for gang in gangs}, Preemptor(max(gang.priority for gang in gangs))
+    yielding = (pod for pod in cluster.gangs.all_waiting() if pod.gang not in group and cluster.yields(pod, preemptor))
+    for member in (*own, *yielding):  # those that merely wait at Permit are unreserved if need be
         if member.shape is not None:
             free += _amount(member.shape, name, cluster)
     return free

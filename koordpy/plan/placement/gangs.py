@@ -17,11 +17,12 @@ from koordpy.plan.framework.answers import Placement, Plan, Refusal, no_node_fit
 from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import batch
+from koordpy.plan.placement.packing import pack
 from koordpy.plan.placement.pods import place, place_nominated, refused_without_asking
 from koordpy.plan.scores.node_resources_fit import NodeResourcesFit, most_allocated
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
@@ -43,7 +44,7 @@ class _Batch:
 
 
 def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal:
-    """A plan whose `missing` says why some NonStrict gang is not complete, or a refusal; the picture is left as it was.
+    """A plan whose `missing` says why some NonStrict gang is not complete, or a refusal; the state is left as it was.
 
     All of the members that a plan names may be reserved; none may be bound while something is missing.
     """
@@ -59,10 +60,17 @@ def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal
         if best is None or len(attempt.placements) > len(best.placements):
             best = attempt
     assert best is not None
+    gave_up = False
+    if len({member.shape for member in job.members}) > 1:
+        packed, budget = pack(job, cluster, profiles)
+        if packed is not None:
+            return Plan(tuple(packed))
+        gave_up = budget.gave_up
+    short = {gang: replace(refusal, gave_up=gave_up) for gang, refusal in best.short.items()}
     strict = next((d for d in job.demands if d.mode == "Strict" and d.gang in best.short), None)
     if strict is not None:
-        return best.short[strict.gang]
-    return Plan(tuple(best.placements), missing=next(iter(best.short.values())))
+        return short[strict.gang]
+    return Plan(tuple(best.placements), missing=next(iter(short.values())))
 
 
 def _ways(job: Job, profiles: Profiles, cluster: Cluster) -> Iterator[tuple[Profiles, bool]]:
@@ -98,7 +106,7 @@ class _Attempt:
         self.placements: list[Placement] = []
         self.short: dict[str, Refusal] = {}  # by gang: why it falls short of its minimum
         self.left_over: Refusal | None = None
-        self._cures = Change.NONE  # of everybody who found no room: any of them may be who is needed
+        self._cures = EventKind.NONE  # of everybody who found no room: any of them may be who is needed
         self._culprits: dict[str, tuple[_Batch, Refusal, PodRecord]] = {}  # by gang that falls short
         self._placed: Counter[str] = Counter()  # by gang
 
@@ -113,9 +121,9 @@ class _Attempt:
                 self._place_surplus()
         for gang, (each, refusal, culprit) in self._culprits.items():
             said = _said_for_gang(refusal, each.demand, self._placed[gang], culprit)
-            self.short[gang] = replace(said, cures=self._cures)
+            self.short[gang] = replace(said, wake_on=self._cures)
         if self.left_over is not None:
-            self.left_over = replace(self.left_over, cures=self._cures)
+            self.left_over = replace(self.left_over, wake_on=self._cures)
 
     def _place_needed(self) -> None:
         """A strict gang that falls short ends it; only its own other members are still tried, to be counted."""
@@ -176,7 +184,7 @@ class _Attempt:
         each.members = [member for member in each.members if member.uid not in placed]
         each.stuck = refusal is not None
         if refusal is not None:
-            self._cures |= refusal.cures
+            self._cures |= refusal.wake_on
         return refusal
 
     def _place_members(self, each: _Batch, members: list[PodRecord]) -> Refusal | None:
@@ -195,9 +203,9 @@ class _Attempt:
     def _fill(self, each: _Batch, shape: Shape, members: list[PodRecord]) -> list[PodRecord]:
         """Place what can be placed at once; returns the members to be asked about one by one."""
         offered = self._offered(each, shape)
-        if offered is None:  # each that was promised a node tries that one first
+        if offered is None:  # each nominated member tries its node first
             return sorted(members, key=lambda member: not member.nominated_node)
-        members = self._keep_promises(shape, members, offered)
+        members = self._place_nominated(shape, members, offered)
         rows = batch.fill(shape, len(members), offered, self._cluster, each.profile)
         names = self._cluster.nodes.names
         self.placements += [Placement(member.uid, names[row]) for member, row in zip(members, rows, strict=False)]
@@ -205,8 +213,8 @@ class _Attempt:
             self._occupy(shape, rows)
         return members[len(rows) :]
 
-    def _keep_promises(self, shape: Shape, members: list[PodRecord], offered: Ints) -> list[PodRecord]:
-        """Whoever was promised a node that has a slot goes there; returns the others. What is taken is not offered."""
+    def _place_nominated(self, shape: Shape, members: list[PodRecord], offered: Ints) -> list[PodRecord]:
+        """Members nominated to a node with a slot go there; returns the others. What is taken is not offered."""
         others: list[PodRecord] = []
         rows: list[int] = []
         for member in members:
@@ -226,15 +234,15 @@ class _Attempt:
         self._trial.place_all(taken, shape, counts)
 
     def _offered(self, each: _Batch, shape: Shape) -> Ints | None:
-        """`[N]`: the slots of each node, with and without those who were promised room there; None: ask one by one."""
+        """`[N]`: the slots of each node, with and without the pods nominated to it; None: ask one by one."""
         cluster, profile = self._cluster, each.profile
         offered = batch.slots(shape, cluster, profile)
         if offered is None or not batch.can_fill(shape, cluster, profile):
             return None
-        if not cluster.nominated:
+        if not len(cluster.nominations):
             return offered
-        with Trial(cluster.occupancy) as promised:
-            if place_nominated(each.members[0], self._job, cluster, promised):
+        with Trial(cluster.occupancy) as with_nominated:
+            if place_nominated(each.members[0], self._job, cluster, with_nominated):
                 beside = batch.slots(shape, cluster, profile)
                 return None if beside is None else np.minimum(offered, beside)
         return offered
@@ -252,10 +260,10 @@ def _batches(job: Job, profiles: Profiles) -> list[_Batch]:
 
 
 def _no_nodes(job: Job) -> Refusal:
-    """The first node that comes gives another reason, if not a place: hence its coming is a cure, room or no room."""
+    """The first node that comes gives another reason, if not a place: hence the job waits for it, room or no room."""
     refusal = no_node_fits(job.members[0].uid if job.members else "", 0, {})
     gangs = ", ".join(f"gang {demand.gang}: {demand.counted} of {demand.minimum} members fit" for demand in job.demands)
-    return replace(refusal, message=f"{refusal.message}. {gangs}.", cures=refusal.cures | Change.DOMAINS)
+    return replace(refusal, message=f"{refusal.message}. {gangs}.", wake_on=refusal.wake_on | EventKind.DOMAINS)
 
 
 def _said_for_gang(refusal: Refusal, demand: Demand, placed: int, culprit: PodRecord) -> Refusal:

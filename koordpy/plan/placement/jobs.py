@@ -12,7 +12,7 @@ from koordpy.state.cluster import Cluster
 
 
 def plan_job(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Plan | Refusal:
-    """Gangs or a single pod; `rules` are what the job asks of the network topology. The picture is left as it was."""
+    """Gangs or a single pod; `rules` are what the job asks of the network topology. The state is left as it was."""
     if rules and job.demands:
         return plan_gathered(job, cluster, profiles, rules)
     if rules:

@@ -12,7 +12,8 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import fit
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
+from koordpy.state.eviction import Preemptor
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.storage import NO_VOLUMES
@@ -20,8 +21,8 @@ from koordpy.state.trial import Trial
 
 
 def plan(job: Job, cluster: Cluster, profile: Profile) -> Plan | Refusal:
-    """Place all members on one view of the cluster; the picture is afterwards as it was before."""
-    if len(job.members) > 1 or job.members[0].shape is None or cluster.nominated or profile.within is not None:
+    """Place all members on one view of the cluster; the state is afterwards as it was before."""
+    if len(job.members) > 1 or job.members[0].shape is None or len(cluster.nominations) or profile.within is not None:
         return _plan(job, cluster, profile)
     # The 10,000th pod of a shape that was refused a moment ago is refused for the same reason, without asking again.
     shape, version = job.members[0].shape, cluster.version
@@ -65,7 +66,7 @@ def place(member: PodRecord, job: Job, cluster: Cluster, profile: Profile, trial
     node = cluster.nodes.names[row]
     volumes = choice_at(shape, cluster, row) if shape.traits.claims else NO_VOLUMES
     trial.place(row, shape)
-    trial.promise(volumes, node)
+    trial.reserve_volumes(volumes, node)
     return Placement(member.uid, node, volumes)
 
 
@@ -82,9 +83,9 @@ def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profi
     accepted = without = fit.feasible(shape, cluster, profile)
     failed: Counter[Reason] = Counter()
     fits_with = cluster.nodes.live
-    with Trial(cluster.occupancy) as promised:
-        # A node must do with the pods that were promised room on it as well as without them: they may come or not.
-        if place_nominated(member, job, cluster, promised):
+    with Trial(cluster.occupancy) as with_nominated:
+        # A node must do with the pods that are nominated to it as well as without them: they may come or not.
+        if place_nominated(member, job, cluster, with_nominated):
             fits_with = fit.feasible(shape, cluster, profile)
             accepted = without & fits_with
             if not accepted.any():
@@ -99,18 +100,15 @@ def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profi
 
 
 def place_nominated(member: PodRecord, job: Job, cluster: Cluster, trial: Trial) -> bool:
-    """Try the pods of at least this priority on the nodes they were promised; says whether there are any."""
-    for other in cluster.nominated.values():
-        row = cluster.nodes.row_of(other.nominated_node)
-        if (
-            other.priority >= member.priority
-            and other.uid not in job.uids
-            and row is not None
-            and other.shape is not None
-        ):
-            trial.place(row, other.shape)
+    """Place the pods that a member may not take the room of on the nodes they are nominated to; says if any."""
+    preemptor = Preemptor(member.priority)
+    for other, node, _ in cluster.nominations:
+        row = cluster.nodes.row_of(node)
+        if row is None or other.shape is None or other.uid in job.by_uid or cluster.yields(other, preemptor):
+            continue
+        trial.place(row, other.shape)
     return trial.mark() > 0
 
 
 def _unreadable(member: PodRecord, problem: str) -> Refusal:
-    return Refusal(f"pod {member.key} cannot be read: {problem}", cures=Change.NONE, culprit=member.uid)
+    return Refusal(f"pod {member.key} cannot be read: {problem}", wake_on=EventKind.NONE, culprit=member.uid)

@@ -1,1 +1,1 @@
-"""Whom to evict so that a whole job fits: who may be, what it costs, and who can be spared."""
+"""Whom to evict so that a whole job fits: who may be, what it costs, and who can be reprieved."""

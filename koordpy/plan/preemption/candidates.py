@@ -18,14 +18,16 @@ import numpy as np
 from koordpy.plan.filters.node_resources_fit import NodeResourcesFit
 from koordpy.plan.framework.answers import Placement
 from koordpy.plan.framework.job import Demand, Job
-from koordpy.plan.framework.profile import Filter, Profile
-from koordpy.plan.placement import batch, fit
+from koordpy.plan.framework.plugins import Filter
+from koordpy.plan.framework.profile import Profile
+from koordpy.plan.placement import fit
 from koordpy.plan.placement.pods import refused_without_asking
 from koordpy.plan.preemption.cost import Ledger, whole_gang
-from koordpy.plan.preemption.minimise import Guest, Sparing
+from koordpy.plan.preemption.minimise import Guest, Minimiser
 from koordpy.plan.preemption.removal import bound_to_stay, put_back, take_off, take_off_all
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
+from koordpy.state.eviction import Reach
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
@@ -36,20 +38,18 @@ _Entry = tuple[_Price, int, int, int, int]  # price, rank of the node, row, stam
 _NOT_ASKED = -1  # as a version: by room alone, which is never too dear; the filters are asked when its turn comes
 
 
-class MakingRoom:
-    """One search, among victims of at most one priority."""
+class CandidateSearch:
+    """One search, among the evictable pods within a reach."""
 
-    def __init__(
-        self, job: Job, cluster: Cluster, profiles: Mapping[str, Profile], trial: Trial, *, level: int
-    ) -> None:
-        self.job, self.cluster, self.level = job, cluster, level
+    def __init__(self, job: Job, cluster: Cluster, profiles: Mapping[str, Profile], trial: Trial, reach: Reach) -> None:
+        self.job, self.cluster, self.reach = job, cluster, reach
         self._profiles, self._trial = profiles, trial
         self.ledger = Ledger(cluster)
         asked = {row for member in job.members if member.shape is not None for row in member.shape.rows.tolist()}
-        self._sparing = Sparing(cluster, self.ledger, sorted(asked))
-        self._staying = bound_to_stay(level, cluster)
+        self._minimiser = Minimiser(cluster, self.ledger, sorted(asked))
+        self._staying = bound_to_stay(reach, cluster)
         self._go_whole = any(gang.goes_whole for gang in cluster.gangs)
-        self.room = _room_without(level, job, cluster, profiles)
+        self.room = _room_without(reach, job, cluster, profiles)
         self._places: dict[int, _Place] = {}  # by row of the node
         self._rows_by_job: defaultdict[str, list[int]] = defaultdict(list)  # where each of its candidates is
         self._placements: list[Placement] = []
@@ -68,7 +68,7 @@ class MakingRoom:
     def _place_some(self, members: list[PodRecord], wanted: int) -> int:
         shape, profile = members[0].shape, self._profiles[members[0].scheduler]
         if shape is None or wanted <= 0 or refused_without_asking(members[0], shape, self.cluster, profile) is not None:
-            return 0  # a claim that is not there, for example: nobody who leaves can cure that
+            return 0  # a claim that is not there, for example: no eviction can help with that
         filling = _Filling(self, Guest(shape, profile))
         placed = 0
         for member in members[:wanted]:
@@ -99,7 +99,7 @@ class MakingRoom:
 
     def leavers(self, row: int, new: Guest | None, *, exact: bool) -> list[PodRecord] | None:
         place = self.place(row)
-        return self._sparing.leavers(row, place.candidates, place.chosen, place.guests, new, exact=exact)
+        return self._minimiser.leavers(row, place.candidates, place.chosen, place.guests, new, exact=exact)
 
     def price(self, row: int, guest: Guest, *, exact: bool) -> _Price | None:
         """What one more guest would cost there; None when it does not fit."""
@@ -181,7 +181,7 @@ class MakingRoom:
         return [
             pod
             for pod in cluster.pods_on(cluster.nodes.names[row])
-            if pod.priority <= self.level
+            if self.reach.covers(pod)
             and pod.shape is not None
             and cluster.may_be_evicted(pod)
             and pod.uid not in self._staying
@@ -201,17 +201,17 @@ class _Place:
 class _Filling:
     """The nodes for members of one shape, cheapest first."""
 
-    def __init__(self, making: MakingRoom, guest: Guest) -> None:
-        self._making, self.guest = making, guest
-        self._ranks = making.cluster.nodes.ranks
+    def __init__(self, search: CandidateSearch, guest: Guest) -> None:
+        self._search, self.guest = search, guest
+        self._ranks = search.cluster.nodes.ranks
         self._stamps: dict[int, int] = {}
-        self._minds_others = _minds_others(guest, making.cluster)
+        self._minds_others = _minds_others(guest, search.cluster)
         self._refused: Bools | None = None  # [N]: where something else than room is in the way
         self._closed: set[int] = set()  # rows that were asked in vain
         self._open = self._open_rows()
         rows: list[int] = self._open.nonzero()[0].tolist()
         for row in rows:
-            making.place(row)  # the price of one depends on who is on the others
+            search.place(row)  # the price of one depends on who is on the others
         self._heap = [entry for row in rows if (entry := self._first_entry(row))]
         heapq.heapify(self._heap)
 
@@ -226,14 +226,14 @@ class _Filling:
             if stamp != self._stamps.get(row, 0):
                 heapq.heappop(self._heap)
                 continue
-            if version == self._making.version:
+            if version == self._search.version:
                 return row
-            now = self._making.price(row, self.guest, exact=self.is_exact(row))
+            now = self._search.price(row, self.guest, exact=self.is_exact(row))
             if now is None:
                 heapq.heappop(self._heap)
                 self._closed.add(row)
             elif now > price or version == _NOT_ASKED:
-                heapq.heapreplace(self._heap, (now, rank, row, stamp, self._making.version))
+                heapq.heapreplace(self._heap, (now, rank, row, stamp, self._search.version))
             else:
                 return row
         return None
@@ -253,32 +253,32 @@ class _Filling:
                 heapq.heappush(self._heap, entry)
 
     def _first_entry(self, row: int) -> _Entry | None:
-        making = self._making
-        price = making.price(row, self.guest, exact=False)
-        version = _NOT_ASKED if self.is_exact(row) else making.version
+        search = self._search
+        price = search.price(row, self.guest, exact=False)
+        version = _NOT_ASKED if self.is_exact(row) else search.version
         return (price, int(self._ranks[row]), row, self._stamps.get(row, 0), version) if price is not None else None
 
     def _open_rows(self) -> Bools:
         """`[N]`: the nodes that could take one, were everybody gone who may be evicted there."""
-        cluster, guest = self._making.cluster, self.guest
-        accepted = fit.static_mask(guest.shape, cluster, guest.profile) & self._making.room[guest]
-        if not self._making.job.demands:
+        cluster, guest = self._search.cluster, self.guest
+        accepted = fit.static_mask(guest.shape, cluster, guest.profile) & self._search.room[guest]
+        if not self._search.job.demands:
             # As in kube-scheduler; among the members of a gang, one may be what another lacks.
             accepted = accepted & ~fit.hopeless(guest.shape, cluster, guest.profile)
         self._refused = _refused_by_others(guest, cluster)
         if self._refused is None:
             return accepted
         movable = np.zeros_like(accepted)
-        for crowd in cluster.evictable.crowds(self._making.level):
-            movable[crowd.rows] = True
+        for each in cluster.evictable.counts(self._search.reach.classes):
+            movable[each.rows] = True
         return accepted & (movable | ~self._refused)
 
 
-def _room_without(level: int, job: Job, cluster: Cluster, profiles: Mapping[str, Profile]) -> dict[Guest, Bools]:
-    """`[N]` for each kind of member: whether there is room for one, were everybody up to a priority gone."""
+def _room_without(reach: Reach, job: Job, cluster: Cluster, profiles: Mapping[str, Profile]) -> dict[Guest, Bools]:
+    """`[N]` for each kind of member: whether there is room for one, were every pod within reach gone."""
     guests = {Guest(each.shape, profiles[each.scheduler]) for each in job.members if each.shape is not None}
     with Trial(cluster.occupancy) as trial:
-        take_off_all(level, cluster, trial)
+        take_off_all(reach, cluster, trial)
         return {guest: _has_room(guest, cluster) for guest in guests}
 
 
@@ -311,7 +311,7 @@ def _minds_others(guest: Guest, cluster: Cluster) -> bool:
     counting = [each for each in guest.profile.filters if _counts_room(each)]
     if len(counting) != 1 or counting[0].ignores_some:
         return True  # what is arithmetic here would not be what it counts
-    return any(not batch.is_steady(each, guest.shape, cluster) for each, _ in _asked_others(guest, cluster))
+    return any(not each.steady(guest.shape, cluster) for each, _ in _asked_others(guest, cluster))
 
 
 def _counts_room(each: Filter) -> TypeGuard[NodeResourcesFit]:

@@ -119,7 +119,7 @@ class Ledger:
         return self._taken[loss.job] > 0, 0 <= loss.surplus < self._lost[loss.whole]
 
     def worth(self, victim: PodRecord) -> tuple[bool, int, bool, bool, float, str]:
-        """How much a possible victim is worth sparing, beside what is lost already; the highest first."""
+        """How much a possible victim is worth reprieving, beside what is lost already; the highest first."""
         loss = self._loss(victim)
         breaks = loss.surplus == self._lost[loss.whole]
         violates = any(self._against[budget.key] >= budget.allowed for budget in loss.budgets)

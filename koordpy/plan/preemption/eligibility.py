@@ -22,7 +22,7 @@ from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
 from koordpy.state.trial import Trial
 
-__all__ = ["WAITS", "Preemption", "benefit_of", "make_room"]
+__all__ = ["WAITS", "Preemption", "benefit_of", "find_preemption"]
 
 WAITS = "not eligible due to a terminating pod on the nominated node."
 
@@ -32,12 +32,17 @@ def benefit_of(found: Preemption | str) -> tuple[float, ...]:
     return () if isinstance(found, str) else (1, *(-each for each in found.cost))
 
 
-def make_room(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Preemption | str:
+def find_preemption(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ()) -> Preemption | str:
     """A preemption that lets the whole job in, or the reason why there is none, in kube-scheduler's words."""
     if not all(member.preempts for member in job.members):
         return "not eligible due to preemptionPolicy=Never."
-    # As in kube-scheduler, what is terminating and of lower priority is as good as gone, and not evicted again.
-    leaving = [pod for pod in cluster.leaving.values() if pod.priority < job.lowest_priority]
+    found = _find(job, cluster, profiles, rules)
+    return found if isinstance(found, str) else replace(found, displaced=_displaced(found, job, cluster))
+
+
+def _find(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preemption | str:
+    # As in kube-scheduler, a terminating pod that the job may take is as good as gone, and not evicted again.
+    leaving = cluster.leaving_for(job.preemptor)
     if not leaving:
         return _search(job, cluster, profiles, rules)
     behind = {pod.uid: pod for pod in _left_behind(job, cluster)}
@@ -48,16 +53,22 @@ def make_room(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules = ())
         answer = plan_job(job, cluster, profiles, rules)
         trial.undo(mark)
         if is_whole(answer):
-            is_promised = all(cluster.pods[each.uid].nominated_node == each.node for each in answer.placements)
-            return (
-                WAITS if is_promised and not behind else Preemption(tuple(behind.values()), answer.placements, Cost())
-            )
+            is_nominated = all(job.by_uid[each.uid].nominated_node == each.node for each in answer.placements)
+            waits = is_nominated and not behind
+            return WAITS if waits else Preemption(tuple(behind.values()), answer.placements, Cost())
         found = _search(job, cluster, profiles, rules)
     if isinstance(found, str):
         return found
     if not behind and _waits_for_victims(job, cluster, profiles):
         return WAITS
     return replace(found, victims=tuple((behind | {pod.uid: pod for pod in found.victims}).values()))
+
+
+def _displaced(found: Preemption, job: Job, cluster: Cluster) -> tuple[PodRecord, ...]:
+    """Less important pods that are nominated to nodes that victims leave: they will not get that room now."""
+    nodes = {victim.node for victim in found.victims}
+    nominated = (each.pod for node in sorted(nodes) for each in cluster.nominations.on(node))
+    return tuple(pod for pod in nominated if pod.uid not in job.by_uid and cluster.yields(pod, job.preemptor))
 
 
 def _left_behind(job: Job, cluster: Cluster) -> Iterator[PodRecord]:
@@ -74,8 +85,8 @@ def _search(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Pre
 
 
 def _waits_for_victims(job: Job, cluster: Cluster, profiles: Profiles) -> bool:
-    """Victims are still leaving a node that a member was promised, and that it could still use."""
-    nodes = {p.node for p in cluster.leaving.values() if p.preempted_for and p.priority < job.lowest_priority}
+    """Victims are still terminating on a node that a member is nominated to, and that it could still use."""
+    nodes = {pod.node for pod in cluster.leaving_for(job.preemptor) if pod.preempted_for}
     return any(
         member.nominated_node in nodes and _may_use(member, member.nominated_node, job, cluster, profiles)
         for member in job.members

@@ -16,14 +16,15 @@ from koordpy.plan.placement.pods import place_nominated
 from koordpy.plan.preemption.removal import take_off, take_off_all
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
+from koordpy.state.eviction import Reach
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
 
 _ASKED_ONE_BY_ONE = 100  # nodes, to tell why a pod would not fit there
-_NOT_HELPFUL = Reason("Preemption is not helpful for scheduling", preemption_helps=False, cures=Change.NONE)
-_NO_VICTIMS = Reason("No preemption victims found for incoming pod", preemption_helps=False, cures=Change.NONE)
+_NOT_HELPFUL = Reason("Preemption is not helpful for scheduling", preemption_helps=False, wake_on=EventKind.NONE)
+_NO_VICTIMS = Reason("No preemption victims found for incoming pod", preemption_helps=False, wake_on=EventKind.NONE)
 
 
 def why_not(job: Job, cluster: Cluster, profiles: Mapping[str, Profile], answer: Plan | Refusal | None = None) -> str:
@@ -34,7 +35,7 @@ def why_not(job: Job, cluster: Cluster, profiles: Mapping[str, Profile], answer:
     if refusal is not None:
         fit, of = refusal.fit
         return f"would fit {fit} of {of} members even with everything of lower priority gone"
-    if not cluster.evictable.levels(job.lowest_priority):
+    if not cluster.reach(job.preemptor):
         return "no pod of lower priority could be evicted"
     return "no set of victims was found that lets the whole job in"
 
@@ -52,8 +53,8 @@ def _for_pod(job: Job, cluster: Cluster, profile: Profile) -> str:
     if profile.within is not None:
         lost = lost | (nodes.live & ~profile.within)
     has_victims = np.zeros(nodes.capacity, dtype=np.bool_)
-    for crowd in cluster.evictable.crowds(pod.priority - 1):
-        has_victims[crowd.rows] = True
+    for each in cluster.evictable.counts(cluster.reach(job.preemptor).classes):
+        has_victims[each.rows] = True
     counts[_NOT_HELPFUL] = int(np.count_nonzero(lost))
     counts[_NO_VICTIMS] = int(np.count_nonzero(nodes.live & ~lost & ~has_victims))
     counts += _reasons_without(job, pod.shape, cluster, profile, nodes.live & ~lost & has_victims)
@@ -61,7 +62,7 @@ def _for_pod(job: Job, cluster: Cluster, profile: Profile) -> str:
 
 
 def _hopeless(job: Job, shape: Shape, cluster: Cluster, profile: Profile) -> Bools:
-    """`[N]`: as a node is asked first with those who were promised room on it, and only then without them."""
+    """`[N]`: as a node is asked first with the pods nominated to it, and only then without them."""
     lost = fit.hopeless(shape, cluster, profile)
     with Trial(cluster.occupancy) as trial:
         if not place_nominated(job.members[0], job, cluster, trial):
@@ -73,27 +74,27 @@ def _reasons_without(job: Job, shape: Shape, cluster: Cluster, profile: Profile,
     """Why these nodes, `[N]`, would refuse a pod without their victims."""
     if not among.any():
         return Counter()
-    level = job.members[0].priority - 1
+    reach = cluster.reach(job.preemptor)
     counts: Counter[Reason] = Counter()
     rows = among.nonzero()[0].tolist()
     if len(rows) > _ASKED_ONE_BY_ONE or not _minds_others(shape, cluster, profile):
         with Trial(cluster.occupancy) as trial:
-            take_off_all(level, cluster, trial)
+            take_off_all(reach, cluster, trial)
             counts, among = _reasons(job, shape, cluster, profile, among)
         rows = among.nonzero()[0].tolist()
     # Pods on other nodes may be in the way: each of these nodes is asked with only its own victims gone.
     for row in rows[:_ASKED_ONE_BY_ONE]:
         with Trial(cluster.occupancy) as trial:
-            take_off(_evictable_on(row, level, cluster), cluster, trial)
+            take_off(_evictable_on(row, reach, cluster), cluster, trial)
             counts += _reasons(job, shape, cluster, profile, _only(row, among))[0]
     return counts
 
 
 def _reasons(job: Job, shape: Shape, cluster: Cluster, profile: Profile, among: Bools) -> tuple[Counter[Reason], Bools]:
-    """Why these nodes, `[N]`, refuse a pod with those who were promised room or without; and those that do not."""
+    """Why these nodes, `[N]`, refuse a pod with the pods nominated to them or without; and those that do not."""
     counts: Counter[Reason] = Counter()
-    with Trial(cluster.occupancy) as promised:
-        if place_nominated(job.members[0], job, cluster, promised):
+    with Trial(cluster.occupancy) as with_nominated:
+        if place_nominated(job.members[0], job, cluster, with_nominated):
             counts = fit.explain(shape, cluster, profile, among=among)
             among = among & fit.feasible(shape, cluster, profile)
     counts += fit.explain(shape, cluster, profile, among=among)
@@ -106,9 +107,9 @@ def _minds_others(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
     return any(each.passes(shape, cluster) is not None for each in asked)
 
 
-def _evictable_on(row: int, level: int, cluster: Cluster) -> list[PodRecord]:
+def _evictable_on(row: int, reach: Reach, cluster: Cluster) -> list[PodRecord]:
     pods = cluster.pods_on(cluster.nodes.names[row])
-    return [pod for pod in pods if pod.priority <= level and cluster.may_be_evicted(pod)]
+    return [pod for pod in pods if reach.covers(pod) and cluster.may_be_evicted(pod)]
 
 
 def _only(row: int, among: Bools) -> Bools:

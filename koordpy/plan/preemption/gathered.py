@@ -2,7 +2,7 @@
 
 Domains are asked as for a plan (`topology/gather.py`), with everybody of lower priority gone in a trial. In the first
 that holds the job, victims are sought as anywhere (`search.py`); of domains that are equally tight, the one is taken
-whose victims cost least. The members are promised nodes in the order in which they would be laid out there.
+whose victims cost least. The members are nominated in the order in which they would be laid out there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.budget import Budget
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.preemption.futile import why_not
@@ -23,10 +24,11 @@ from koordpy.state.trial import Trial
 
 # Domains whose victims are compared: in a cluster of equal blocks, all full, there are as many as blocks.
 _MOST_COMPARED = 32
+_DRY_RUNS = 4000  # for all domains together
 
 
 def search_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preemption | str:
-    """For gangs; the members beyond the minimum are promised nothing."""
+    """For gangs; the members beyond the minimum are not nominated."""
     return _Search(needed_only(job), cluster, profiles, rules).run()
 
 
@@ -45,14 +47,15 @@ class _Search:
 
     def __init__(self, job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> None:
         self._job, self._cluster, self._profiles, self._rules = job, cluster, profiles, rules
-        self._levels = cluster.evictable.levels(job.lowest_priority)
+        self._reach = cluster.reach(job.preemptor)
+        self._budget = Budget(_DRY_RUNS)
 
     def run(self) -> Preemption | str:
-        if not self._levels:
+        if not self._reach:
             return why_not(self._job, self._cluster, self._profiles)
         now = Gathering(self._job, self._cluster, self._profiles, self._rules)
         with Trial(self._cluster.occupancy) as trial:
-            take_off_all(self._levels[-1], self._cluster, trial)
+            take_off_all(self._reach, self._cluster, trial)
             without = Gathering(self._job, self._cluster, self._profiles, self._rules)
             rooms = list(without.rooms())
         for level, domains in rooms:
@@ -67,7 +70,7 @@ class _Search:
     def _in_domain(self, level: int, domain: int) -> Preemption | None:
         inside = self._cluster.topology.levels[level].nodes_of(domain)
         there = {name: profile.only(inside) for name, profile in self._profiles.items()}
-        found = search(self._job, self._cluster, there)
+        found = search(self._job, self._cluster, there, self._budget)
         if isinstance(found, Preemption):
             layout = self._layout(there, found.victims)
             if is_whole(layout):
@@ -83,8 +86,10 @@ class _Search:
     def _cleared_for_layout(self, profiles: Profiles) -> Preemption | None:
         """Where members have to come in multiples, the cheapest slots need not do: the layout decides who leaves."""
         with Trial(self._cluster.occupancy) as trial:
-            take_off_all(self._levels[-1], self._cluster, trial)
+            take_off_all(self._reach, self._cluster, trial)
             layout = Gathering(self._job, self._cluster, profiles, self._rules).plan()
         if not is_whole(layout):
             return None
-        return fewest(list(layout.placements), self._job, self._cluster, profiles, level=self._levels[-1])
+        return fewest(
+            list(layout.placements), self._job, self._cluster, profiles, reach=self._reach, budget=self._budget
+        )

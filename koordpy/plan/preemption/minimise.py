@@ -1,4 +1,4 @@
-"""Who has to leave one node for a pod, and who can be spared.
+"""Who has to leave one node for a pod, and who can be reprieved.
 
 Everybody who may be evicted there is gone at first. Then they are put back in the order of importance, as long as the
 pods that are to run there fit beside them; those that are left out have to leave. Mostly only room matters, which is
@@ -31,7 +31,7 @@ class Guest(NamedTuple):
     profile: Profile
 
 
-class Sparing:
+class Minimiser:
     """For the pods of one job; `resources` are the rows of what they ask for."""
 
     def __init__(self, cluster: Cluster, ledger: Ledger, resources: list[int]) -> None:

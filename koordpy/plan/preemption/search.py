@@ -1,9 +1,9 @@
 """Whom to evict so that a whole job fits on the nodes that its profiles ask, or why that would be in vain.
 
-First everybody of lower priority is taken off in a trial; if the job does not fit even then, nobody is touched. Else
-the lowest priority is found up to which evictions suffice, and the members are placed one after another where further
-victims cost least (`candidates.py`). At the end the plan is checked with exactly its victims gone, and whoever turns
-out not to be needed is spared.
+First every evictable pod within the job's reach is taken off in a trial; if the job does not fit even then, nobody is
+touched. Else the search finds how many of the cheapest eviction classes suffice, and places the members one after
+another where further victims cost least (`candidates.py`). At the end it checks the plan with exactly its victims gone,
+and reprieves every victim that turns out not to be needed.
 """
 
 from __future__ import annotations
@@ -15,31 +15,35 @@ from typing import TypeGuard
 import numpy as np
 
 from koordpy.plan.framework.answers import Placement, Plan, Refusal
+from koordpy.plan.framework.budget import Budget
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement import batch, fit
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.placement.jobs import plan_job
 from koordpy.plan.placement.pods import place_nominated
-from koordpy.plan.preemption.candidates import MakingRoom
+from koordpy.plan.preemption.candidates import CandidateSearch
 from koordpy.plan.preemption.cost import Cost, Ledger, importance, whole_gang
 from koordpy.plan.preemption.futile import why_not
 from koordpy.plan.preemption.removal import bound_to_stay, take_off, take_off_all
 from koordpy.state.cluster import Cluster
+from koordpy.state.eviction import Reach
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
 
-_FEW = 24  # victims that are each tried without; for larger sets, sparing on each node must do
-_MANY = 500  # pods that are taken off at once where only that helps, and then spared
+_FEW = 24  # victims that are each tried without; for larger sets, reprieving on each node must do
+_MANY = 500  # pods that are taken off at once where only that helps, and then reprieved
+_DRY_RUNS = 2000  # that one search may make: seconds on a large cluster, during which nothing else is scheduled
 
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Whom to evict, and which node each member of the job is promised."""
+    """Whom to evict, which node each member is nominated to, and who loses a nomination because of that."""
 
     victims: tuple[PodRecord, ...]
     nominations: tuple[Placement, ...]
     cost: Cost
+    displaced: tuple[PodRecord, ...] = ()  # less important pods that were nominated to these nodes
 
     def __str__(self) -> str:
         if not self.victims:
@@ -50,27 +54,31 @@ class Preemption:
         return f"found a potential placement for {what}, preempting {len(self.victims)} victims{where}"
 
 
-def search(job: Job, cluster: Cluster, profiles: Profiles) -> Preemption | str:
-    """The cheapest preemption that was found; the picture is left as it was."""
-    levels = cluster.evictable.levels(job.lowest_priority)
-    if not levels:
+def search(job: Job, cluster: Cluster, profiles: Profiles, budget: Budget | None = None) -> Preemption | str:
+    """The cheapest preemption that was found; the state is left as it was."""
+    reach, budget = cluster.reach(job.preemptor), budget or Budget(_DRY_RUNS)
+    if not reach:
         return why_not(job, cluster, profiles)
-    lowest = 0
+    fewest_classes = 1
     if not any(_may_miss(member) for member in job.members):
-        answer = without_everybody(levels[-1], job, cluster, profiles)
+        answer = plan_without(reach, job, cluster, profiles)
         if not is_whole(answer):
             return why_not(job, cluster, profiles, answer)
-        lowest = _lowest_level(levels, job, cluster, profiles)
+        fewest_classes = _fewest_classes(reach, job, cluster, profiles)
     best: Preemption | None = None
-    for level in levels[lowest:]:
-        found = _solve(level, job, cluster, profiles)
+    for number in range(fewest_classes, len(reach) + 1):
+        found = _solve(reach.first(number), job, cluster, profiles, budget)
         if found is not None and (best is None or found.cost < best.cost):
             best = found
         if best is not None and not best.cost.violations:
-            break  # victims of higher priority could only spare a budget
+            break  # victims of dearer classes could only spare a PodDisruptionBudget
     if best is None and job.demands:
-        best = _spared_of_all(levels[-1], job, cluster, profiles)
-    return best or why_not(job, cluster, profiles)
+        best = _reprieved_of_all(reach, job, cluster, profiles, budget)
+    return best or _said(why_not(job, cluster, profiles), budget)
+
+
+def _said(reason: str, budget: Budget) -> str:
+    return f"{reason.removesuffix('.')}; {budget}" if budget.gave_up else reason
 
 
 def _may_miss(member: PodRecord) -> bool:
@@ -79,10 +87,10 @@ def _may_miss(member: PodRecord) -> bool:
     return traits is not None and bool(traits.pod_affinity or traits.spread)
 
 
-def without_everybody(level: int, job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal:
-    """The plan if everybody up to this priority were gone."""
+def plan_without(reach: Reach, job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal:
+    """The plan if every evictable pod within reach were gone."""
     with Trial(cluster.occupancy) as trial:
-        take_off_all(level, cluster, trial)
+        take_off_all(reach, cluster, trial)
         return plan_job(job, cluster, profiles)
 
 
@@ -91,29 +99,29 @@ def is_whole(answer: Plan | Refusal) -> TypeGuard[Plan]:
     return isinstance(answer, Plan) and answer.missing is None
 
 
-def _lowest_level(levels: list[int], job: Job, cluster: Cluster, profiles: Profiles) -> int:
-    """The index of the lowest level that suffices; the highest is known to."""
-    low, high = 0, len(levels) - 1
+def _fewest_classes(reach: Reach, job: Job, cluster: Cluster, profiles: Profiles) -> int:
+    """How many of the cheapest classes suffice; all of them are known to."""
+    low, high = 1, len(reach)
     while low < high:
         middle = (low + high) // 2
-        if is_whole(without_everybody(levels[middle], job, cluster, profiles)):
+        if is_whole(plan_without(reach.first(middle), job, cluster, profiles)):
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _solve(level: int, job: Job, cluster: Cluster, profiles: Profiles) -> Preemption | None:
+def _solve(reach: Reach, job: Job, cluster: Cluster, profiles: Profiles, budget: Budget) -> Preemption | None:
     with Trial(cluster.occupancy) as trial:
-        _keep_promises(job, cluster, trial)
-        making = MakingRoom(job, cluster, profiles, trial, level=level)
-        placements = making.place_all()
+        _place_nominated(job, cluster, trial)
+        candidates = CandidateSearch(job, cluster, profiles, trial, reach)
+        placements = candidates.place_all()
     if placements is None:
         return None
-    victims = making.ledger.victims
+    victims = candidates.ledger.victims
     if not _works(placements, victims, job, cluster, profiles):
         return None
-    return _preemption(*_spared(victims, placements, job, cluster, profiles), cluster)
+    return _preemption(*_reprieved(victims, placements, job, cluster, profiles, budget=budget), cluster)
 
 
 def _preemption(victims: list[PodRecord], placements: list[Placement], cluster: Cluster) -> Preemption:
@@ -122,27 +130,32 @@ def _preemption(victims: list[PodRecord], placements: list[Placement], cluster: 
     return Preemption(tuple(sorted(victims, key=lambda pod: pod.key)), tuple(placements), ledger.cost())
 
 
-def _spared_of_all(level: int, job: Job, cluster: Cluster, profiles: Profiles) -> Preemption | None:
-    """Where pods on other nodes are in the way, as by anti-affinity in a zone: everybody is spared who can be."""
-    answer = without_everybody(level, job, cluster, profiles)
+def _reprieved_of_all(
+    reach: Reach, job: Job, cluster: Cluster, profiles: Profiles, budget: Budget
+) -> Preemption | None:
+    """Where pods on other nodes are in the way, as by anti-affinity in a zone: every pod is reprieved that can be."""
+    answer = plan_without(reach, job, cluster, profiles)
     if not is_whole(answer):
         return None
-    found = fewest(list(answer.placements), job, cluster, profiles, level=level, everywhere=True)
+    found = fewest(list(answer.placements), job, cluster, profiles, reach=reach, budget=budget, everywhere=True)
     if found is None:
         return None
-    victims, placements = _spared(list(found.victims), list(found.nominations), job, cluster, profiles)
+    victims, placements = _reprieved(
+        list(found.victims), list(found.nominations), job, cluster, profiles, budget=budget
+    )
     return _preemption(victims, placements, cluster)
 
 
 def fewest(
-    placements: list[Placement], job: Job, cluster: Cluster, profiles: Profiles, *, level: int, everywhere: bool = False
-) -> Preemption | None:
-    """For given placements: everybody up to a priority leaves these nodes, or all nodes, but for those who can stay."""
-    staying, nodes = bound_to_stay(level, cluster), {each.node for each in placements}
+    placements: list[Placement], job: Job, cluster: Cluster, profiles: Profiles, *, reach: Reach, budget: Budget,
+    everywhere: bool = False,
+) -> Preemption | None:  # fmt: skip
+    """For given placements: every pod within reach leaves these nodes, or all nodes, but for those that can stay."""
+    staying, nodes = bound_to_stay(reach, cluster), {each.node for each in placements}
     everybody = [
         pod
         for pod in cluster.pods.values()
-        if pod.priority <= level
+        if reach.covers(pod)
         and cluster.may_be_evicted(pod)
         and pod.uid not in staying
         and (everywhere or pod.node in nodes)
@@ -156,6 +169,8 @@ def fewest(
         fewer = _without(victims, some, cluster)
         if len(fewer) == len(victims):
             continue
+        if not budget.spend():
+            break
         if _works(placements, list(fewer.values()), job, cluster, profiles):
             victims = fewer
         elif len(some) > 1:
@@ -173,7 +188,7 @@ def _with_their_gangs(pods: Iterable[PodRecord], cluster: Cluster) -> Iterator[P
 
 
 def _without(victims: dict[str, PodRecord], some: Iterable[PodRecord], cluster: Cluster) -> dict[str, PodRecord]:
-    """Those victims that are left when some are spared, and with each the gang that would go as a whole."""
+    """Those victims that are left when some are reprieved, and with each the gang that would go as a whole."""
     fewer = dict(victims)
     for pod in some:
         gang = whole_gang(pod, cluster)
@@ -182,36 +197,36 @@ def _without(victims: dict[str, PodRecord], some: Iterable[PodRecord], cluster: 
     return fewer
 
 
-def _keep_promises(job: Job, cluster: Cluster, trial: Trial) -> None:
-    """Those who were promised room will be there, and what is freed is not for us to take from them."""
+def _place_nominated(job: Job, cluster: Cluster, trial: Trial) -> None:
+    """Nominated pods will be there: what is freed may not be taken from those that the job does not go before."""
     place_nominated(min(job.members, key=lambda member: member.priority), job, cluster, trial)
 
 
 def _works(
     placements: list[Placement], victims: list[PodRecord], job: Job, cluster: Cluster, profiles: Profiles
 ) -> bool:
-    """Every member is let onto its node when exactly these victims are gone, whether others keep a promise or not."""
+    """Every member is let onto its node when exactly these victims are gone, with the nominated pods and without."""
     with Trial(cluster.occupancy) as trial:
         take_off(victims, cluster, trial)
-        if not _all_let_in(placements, cluster, profiles, trial):
+        if not _all_let_in(placements, job, cluster, profiles, trial):
             return False
         mark = trial.mark()
-        _keep_promises(job, cluster, trial)
-        return trial.mark() == mark or _all_let_in(placements, cluster, profiles, trial)
+        _place_nominated(job, cluster, trial)
+        return trial.mark() == mark or _all_let_in(placements, job, cluster, profiles, trial)
 
 
-def _all_let_in(placements: list[Placement], cluster: Cluster, profiles: Profiles, trial: Trial) -> bool:
+def _all_let_in(placements: list[Placement], job: Job, cluster: Cluster, profiles: Profiles, trial: Trial) -> bool:
     mark = trial.mark()
-    fits = all(_let_in(*each, cluster, profiles, trial) for each in _by_shape(placements, cluster).items())
+    fits = all(_let_in(*each, cluster, profiles, trial) for each in _by_shape(placements, job, cluster).items())
     trial.undo(mark)
     return fits
 
 
-def _by_shape(placements: list[Placement], cluster: Cluster) -> dict[tuple[Shape, str], list[int]]:
+def _by_shape(placements: list[Placement], job: Job, cluster: Cluster) -> dict[tuple[Shape, str], list[int]]:
     """The rows of their nodes."""
     found: dict[tuple[Shape, str], list[int]] = {}
     for each in placements:
-        pod, row = cluster.pods[each.uid], cluster.nodes.row_of(each.node)
+        pod, row = job.by_uid[each.uid], cluster.nodes.row_of(each.node)
         assert pod.shape is not None
         assert row is not None
         found.setdefault((pod.shape, pod.scheduler), []).append(row)
@@ -234,13 +249,16 @@ def _let_in(kind: tuple[Shape, str], rows: list[int], cluster: Cluster, profiles
     return fits
 
 
-def _spared(
-    victims: list[PodRecord], placements: list[Placement], job: Job, cluster: Cluster, profiles: Profiles
-) -> tuple[list[PodRecord], list[Placement]]:
+def _reprieved(
+    victims: list[PodRecord], placements: list[Placement], job: Job, cluster: Cluster, profiles: Profiles,
+    *, budget: Budget,
+) -> tuple[list[PodRecord], list[Placement]]:  # fmt: skip
     """Without those victims that the job could do without, were its members placed otherwise; the highest first."""
     if len(victims) > _FEW:
         return victims, placements
     for victim in sorted(victims, key=importance):
+        if not budget.spend():
+            break
         fewer = list(_without({pod.uid: pod for pod in victims}, (victim,), cluster).values())
         with Trial(cluster.occupancy) as trial:
             take_off(fewer, cluster, trial)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.plan.framework.rowcache import by_row
+from koordpy.plan.framework.plugins import BatchScore
+from koordpy.plan.framework.rowcache import cached_rows
 from koordpy.state.arrays import Ints, Rows
 from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 from koordpy.state.shapes import Shape
 
 
-class BalancedAllocation:
+class BalancedAllocation(BatchScore):
     """Around 75 when the pod changes nothing, towards 100 when it evens the node out, towards 50 when it tilts it."""
 
     name = "NodeResourcesBalancedAllocation"
@@ -20,7 +21,9 @@ class BalancedAllocation:
         self._resources = resources
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
-        return by_row(shape.request, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
+        return cached_rows(shape.request, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[
+            candidates
+        ]
 
     def score_with(self, shape: Shape, cluster: Cluster, rows: Ints, already: Ints) -> Ints:
         """`[C]`: the score of each of the rows, with so many more pods of the shape there already, `[C]`."""

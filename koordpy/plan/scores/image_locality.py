@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from koordpy.plan.framework.plugins import Score
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.columns import NodeColumns
@@ -13,14 +14,14 @@ _LEAST = 23 * 1024 * 1024  # below this, pulling costs nothing worth a preferenc
 _MOST_PER_CONTAINER = 1000 * 1024 * 1024
 
 
-class ImageLocality:
+class ImageLocality(Score):
     """An image that few nodes have counts for less, so that the first node to pull it does not draw every pod."""
 
     name = "ImageLocality"
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         nodes = cluster.nodes
-        scores = shape.remember("images", nodes.static_generation, lambda: _scores(shape, nodes))
+        scores = shape.remember("images", nodes.image_generation, lambda: _scores(shape, nodes))
         return scores[candidates]
 
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002

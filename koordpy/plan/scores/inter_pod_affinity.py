@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from koordpy.api.affinity import PodAffinity
+from koordpy.plan.framework.plugins import Score
 from koordpy.state.arrays import Ints
 from koordpy.state.census import Kind
 from koordpy.state.cluster import Cluster
@@ -12,7 +13,7 @@ from koordpy.state.nodes.domains import at_nodes, per_domain
 from koordpy.state.shapes import Shape
 
 
-class InterPodAffinity:
+class InterPodAffinity(Score):
     """Preferred terms in both directions; what others require of this pod counts as a preference too."""
 
     name = "InterPodAffinity"

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from koordpy.plan.topology.attraction import liked_by
+from koordpy.plan.framework.plugins import Score
+from koordpy.plan.topology.attraction import attracting_pods
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.shapes import Shape
 
 
-class NetworkTopology:
+class NetworkTopology(Score):
     """A pod on the same node counts for more than any number in the same block, and so on up the tree."""
 
     name = "NetworkTopology"
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         nothing: Ints = np.zeros(len(candidates), dtype=np.int64)
-        liked, levels = liked_by(shape, cluster), cluster.topology.levels
-        if liked is None or not levels or not liked.any():
+        attracting, levels = attracting_pods(shape, cluster), cluster.topology.levels
+        if attracting is None or not levels or not attracting.any():
             return nothing
-        counts = np.stack([level.sums(liked)[level.codes[candidates]] for level in levels])  # [L, C], the nodes last
+        counts = np.stack([level.sums(attracting)[level.codes[candidates]] for level in levels])  # [L, C]
         _, ranks = np.unique(counts[::-1], axis=1, return_inverse=True)  # compared from the nodes upwards
         highest = int(ranks.max())
         return ranks.reshape(-1) * 100 // highest if highest else nothing

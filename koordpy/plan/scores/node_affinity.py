@@ -6,6 +6,7 @@ import numpy as np
 
 from koordpy.api.affinity import PreferredSchedulingTerm
 from koordpy.plan.constraints.node_terms import term_mask
+from koordpy.plan.framework.plugins import Score
 from koordpy.plan.scores.normalise import share_of_highest
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
@@ -13,7 +14,7 @@ from koordpy.state.nodes.columns import NodeColumns
 from koordpy.state.shapes import Shape
 
 
-class NodeAffinity:
+class NodeAffinity(Score):
     """`preferredDuringSchedulingIgnoredDuringExecution`."""
 
     name = "NodeAffinity"

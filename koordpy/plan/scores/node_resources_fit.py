@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from koordpy.plan.framework.rowcache import by_row
+from koordpy.plan.framework.plugins import BatchScore
+from koordpy.plan.framework.rowcache import cached_rows
 from koordpy.plan.scores.resource_weights import CPU_AND_MEMORY, ResourceWeight
 from koordpy.state.arrays import Bools, Ints, Rows
 from koordpy.state.cluster import Cluster
@@ -21,7 +22,7 @@ from koordpy.state.shapes import Shape
 Strategy = Callable[[Ints, Ints], Ints]  # requested [C], allocatable [C] (never 0) -> 0..100 [C]
 
 
-class NodeResourcesFit:
+class NodeResourcesFit(BatchScore):
     """The weighted average of a strategy's opinion on each resource."""
 
     name = "NodeResourcesFit"
@@ -38,7 +39,9 @@ class NodeResourcesFit:
         self._is_ratio = is_ratio  # then a resource that scores 0 does not count, and averages are rounded
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
-        return by_row(shape.request, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[candidates]
+        return cached_rows(shape.request, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[
+            candidates
+        ]
 
     def score_with(self, shape: Shape, cluster: Cluster, rows: Ints, already: Ints) -> Ints:
         """`[C]`: the score of each of the rows, with so many more pods of the shape there already, `[C]`."""

@@ -8,13 +8,14 @@ import numpy as np
 
 from koordpy.api.keys import HOSTNAME
 from koordpy.plan.constraints.spread import Constraint, DefaultSpread, constraints, domains_among, has_all_keys
+from koordpy.plan.framework.plugins import Score
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.domains import at_nodes, per_domain
 from koordpy.state.shapes import Shape
 
 
-class PodTopologySpread:
+class PodTopologySpread(Score):
     """`whenUnsatisfiable: ScheduleAnyway`, and the system's defaults."""
 
     name = "PodTopologySpread"

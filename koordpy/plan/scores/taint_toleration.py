@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from koordpy.plan.constraints.tolerations import tolerated
+from koordpy.plan.framework.plugins import Score
 from koordpy.plan.scores.normalise import least_is_best
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
@@ -12,7 +13,7 @@ from koordpy.state.nodes.columns import NodeColumns
 from koordpy.state.shapes import Shape
 
 
-class TaintToleration:
+class TaintToleration(Score):
     """Taints that only discourage."""
 
     name = "TaintToleration"

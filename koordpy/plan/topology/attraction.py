@@ -1,4 +1,4 @@
-"""Pods that are liked near: those with the same `network-topology-selector`, on each node and up the tree."""
+"""Pods that attract others: those with the same `network-topology-selector`, on each node and up the tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from koordpy.state.shapes import Shape
 from koordpy.state.topology import Level
 
 
-class Liking:
+class Attraction:
     """How many of them are in each domain."""
 
     def __init__(self, levels: tuple[Level, ...], counts: Ints) -> None:
@@ -21,14 +21,14 @@ class Liking:
         return int(self.sums[level][domain])
 
 
-def liking_of(members: Sequence[PodRecord], cluster: Cluster) -> Liking | None:
+def attraction_of(members: Sequence[PodRecord], cluster: Cluster) -> Attraction | None:
     """By what the first member says, as in Koordinator; None when it says nothing, or nobody like that runs."""
     shape = members[0].shape if members else None
-    counts = liked_by(shape, cluster) if shape is not None else None
-    return Liking(cluster.topology.levels, counts) if counts is not None and counts.any() else None
+    counts = attracting_pods(shape, cluster) if shape is not None else None
+    return Attraction(cluster.topology.levels, counts) if counts is not None and counts.any() else None
 
 
-def liked_by(shape: Shape, cluster: Cluster) -> Ints | None:
+def attracting_pods(shape: Shape, cluster: Cluster) -> Ints | None:
     """`[N]`: the pods on each node that say the same; None for a shape that says nothing. Not to be written to."""
     value = shape.traits.network_selector
     if not value:

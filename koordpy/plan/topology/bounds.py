@@ -19,7 +19,7 @@ from koordpy.state.topology import Level
 _MOST_NODES = 512  # of a domain that is compared with others: there are few larger ones
 
 
-class Together:
+class DomainBounds:
     """One job: so many members of each shape, and the slots that nodes offer to each, `[N]`."""
 
     def __init__(self, nodes: NodeColumns, wanted: Sequence[tuple[Shape | None, int]], slots: Sequence[Ints]) -> None:

@@ -20,12 +20,13 @@ from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.plan.framework.answers import Gathered, Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
-from koordpy.plan.framework.profile import Profile, Score
+from koordpy.plan.framework.plugins import Score
+from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import batch, fit
 from koordpy.plan.placement.gangs import TIGHTLY, plan_gangs
 from koordpy.plan.placement.pods import place, place_nominated
-from koordpy.plan.topology.attraction import liking_of
-from koordpy.plan.topology.bounds import Together
+from koordpy.plan.topology.attraction import attraction_of
+from koordpy.plan.topology.bounds import DomainBounds
 from koordpy.plan.topology.layout import Tree, by_rank
 from koordpy.plan.topology.siblings import ROOM_IN_DOMAINS, Rules, called, no_such_layer, siblings_of, top_of
 from koordpy.state.arrays import Bools, Ints
@@ -95,7 +96,7 @@ def needed_only(job: Job) -> Job:
 
 
 class Gathering:
-    """One job and one tree, as the picture is when it is made."""
+    """One job and one tree, as the state is when it is made."""
 
     def __init__(self, job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> None:
         self._job, self._cluster, self._profiles = _in_rank_order(job), cluster, profiles
@@ -104,7 +105,7 @@ class Gathering:
         self._multiples = {level: rule.multiple for level, rule in known if level is not None and rule.multiple > 1}
         self._top = top_of(rules, cluster)
         self._musts = [level for level, rule in known if level is not None and rule.must]
-        self._likes = liking_of(self._job.members, cluster)
+        self._attraction = attraction_of(self._job.members, cluster)
         self._batches = _batches(self._job)
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
         self._together = self._several_kinds()
@@ -135,25 +136,25 @@ class Gathering:
 
     def _tree(self, shape: Shape | None, scheduler: str, members: list[PodRecord]) -> Tree:
         multiples = self._multiples if len(self._batches) == 1 else {}
-        return Tree(self._levels, self._slots(shape, self._profiles[scheduler], members), multiples, self._likes)
+        return Tree(self._levels, self._slots(shape, self._profiles[scheduler], members), multiples, self._attraction)
 
     def _slots(self, shape: Shape | None, profile: Profile, members: list[PodRecord]) -> Ints:
-        """`[N]`: what each node offers, beside those who were promised room there."""
+        """`[N]`: what each node offers beside the pods nominated to it."""
         cluster = self._cluster
         if shape is None:
             return np.zeros(cluster.nodes.capacity, dtype=np.int64)
         offered = _offered(shape, cluster, profile, len(members))
-        if cluster.nominated:
-            with Trial(cluster.occupancy) as promised:
-                if place_nominated(members[0], self._job, cluster, promised):
+        if len(cluster.nominations):
+            with Trial(cluster.occupancy) as with_nominated:
+                if place_nominated(members[0], self._job, cluster, with_nominated):
                     offered = np.minimum(offered, _offered(shape, cluster, profile, len(members)))
         return offered
 
-    def _several_kinds(self) -> Together | None:
+    def _several_kinds(self) -> DomainBounds | None:
         if len(self._batches) == 1:
             return None
         wanted = [(shape, len(members)) for (shape, _), members in self._batches.items()]
-        return Together(self._cluster.nodes, wanted, [tree.sums[-1] for tree in self._trees])
+        return DomainBounds(self._cluster.nodes, wanted, [tree.sums[-1] for tree in self._trees])
 
     # --- which domain ---
 
@@ -190,18 +191,18 @@ class Gathering:
         return inside & each.real
 
     def _tightness(self, level: int, domains: Ints) -> Ints:
-        """`[K, C]`, the most important first: siblings, liked ones (the more, the better), and slots that are offered.
+        """`[K, C]`, the most important first: siblings, attracting pods (the more, the better), and slots offered.
 
         The latter two here and in every domain around it.
         """
-        liked, offered, at = [], [], domains
+        attracting, offered, at = [], [], domains
         for each in range(level, 0, -1):
-            if self._likes is not None:
-                liked.append(-self._likes.sums[each][at])
+            if self._attraction is not None:
+                attracting.append(-self._attraction.sums[each][at])
             offered.append(sum(tree.sums[each][at] for tree in self._trees))
             at = self._levels[each].parents[at]
         near = [-self._levels[level].sums(self._near)[domains]] if self._near is not None else []
-        found = [*near, *liked, *offered]
+        found = [*near, *attracting, *offered]
         return np.array(found, dtype=np.int64).reshape(len(found), len(domains))
 
     def _scores(self, level: int) -> Ints:
@@ -339,7 +340,7 @@ class Gathering:
         return min(counted, len(self._job.members) - self._left_out.get((self._top, domain), 1))
 
 
-class _InOrder:
+class _InOrder(Score):
     """A score that fills nodes in a given order; the first that takes a pod is the best, however full it is."""
 
     name = "TreeOrder"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from koordpy.plan.topology.attraction import Liking
+from koordpy.plan.topology.attraction import Attraction
 from koordpy.state.arrays import Ints
 from koordpy.state.natural import natural
 from koordpy.state.pods import PodRecord
@@ -31,7 +31,7 @@ class Tree:
     """The slots of one request, summed up the tree; where pods must come in multiples, rounded down to them."""
 
     def __init__(
-        self, levels: tuple[Level, ...], slots: Ints, multiples: dict[int, int], likes: Liking | None = None
+        self, levels: tuple[Level, ...], slots: Ints, multiples: dict[int, int], likes: Attraction | None = None
     ) -> None:
         self._levels, self._multiples, self._likes = levels, multiples, likes
         self.sums: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(levels)  # per level [D]

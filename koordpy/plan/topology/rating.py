@@ -18,6 +18,7 @@ from koordpy.plan.placement import fit
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.resources import MOST
+from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.topology import Level
 
@@ -32,14 +33,16 @@ class Rating(NamedTuple):
     score: float  # 1.0 is best
 
 
-def rate(placements: Sequence[Placement], cluster: Cluster, profiles: Mapping[str, Profile]) -> Rating | None:
+def rate(
+    placements: Sequence[Placement], pods: Mapping[str, PodRecord], cluster: Cluster, profiles: Mapping[str, Profile]
+) -> Rating | None:
     """None without a topology, or for pods that are gone."""
     levels = cluster.topology.levels
     rows = [row for each in placements if (row := cluster.nodes.row_of(each.node)) is not None]
-    pods = [pod for each in placements if (pod := cluster.pods.get(each.uid)) is not None and pod.shape is not None]
-    if not levels or not rows or not pods:
+    placed = [pod for each in placements if (pod := pods.get(each.uid)) is not None and pod.shape is not None]
+    if not levels or not rows or not placed:
         return None
-    wanted = Counter((pod.shape, pod.scheduler) for pod in pods)
+    wanted = Counter((pod.shape, pod.scheduler) for pod in placed)
     empty = [(_slots_when_empty(shape, cluster, profiles[name]), n) for (shape, name), n in wanted.items() if shape]
     used = {level.layer: len(np.unique(level.codes[rows])) for level in levels[1:]}
     least = {level.layer: max(_fewest(level, slots, n) for slots, n in empty) for level in levels[1:]}

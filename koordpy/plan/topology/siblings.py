@@ -14,11 +14,13 @@ from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement.pods import plan
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from koordpy.state.topology import Level
 
 # What can make room in a domain, beyond what the filters name.
-ROOM_IN_DOMAINS = Change.NODE_ADDED | Change.NODE_GREW | Change.ROOM_FREED | Change.NODE_TAINTS | Change.DOMAINS
+ROOM_IN_DOMAINS = (
+    EventKind.NODE_ADDED | EventKind.NODE_GREW | EventKind.ROOM_FREED | EventKind.NODE_TAINTS | EventKind.DOMAINS
+)
 
 Rules = tuple[GatherRule, ...]
 
@@ -43,7 +45,7 @@ def _refused(refusal: Refusal, job: Job, cluster: Cluster, rules: Rules) -> Refu
         return refusal
     gang = job.members[0].gang
     text = f"{refusal.message} gang {gang} is gathered in {where}, and its later members have to be there too."
-    return replace(refusal, message=text, cures=refusal.cures | ROOM_IN_DOMAINS)
+    return replace(refusal, message=text, wake_on=refusal.wake_on | ROOM_IN_DOMAINS)
 
 
 def nearest_first(job: Job, cluster: Cluster, rules: Rules) -> Iterator[Bools]:
@@ -71,7 +73,7 @@ def no_such_layer(job: Job, cluster: Cluster, rules: Rules) -> Refusal | None:
     layers = ", ".join(level.layer for level in cluster.topology.levels)
     there = f"the layers are {layers}" if layers else "there is no ClusterNetworkTopology named default yet"
     text = f"gang {job.members[0].gang}: MustGather names the layer {missing}, and {there}"
-    return Refusal(text, Change.DOMAINS, job.members[0].uid, plugins=frozenset(("Coscheduling",)))
+    return Refusal(text, EventKind.DOMAINS, job.members[0].uid, plugins=frozenset(("Coscheduling",)))
 
 
 def siblings_of(gangs: Iterable[str], cluster: Cluster) -> Ints | None:

@@ -6,9 +6,8 @@ a bind that did not happen, and that nothing is bound of a job whose volumes cou
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,28 +17,24 @@ from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError
-from koordpy.kube.lane import Lane
 from koordpy.kube.writes import BindOutcome, bind
 from koordpy.plan.framework.answers import Placement, Refusal
+from koordpy.scheduler.execute.inflight import InFlight
+from koordpy.scheduler.execute.lanes import Lanes
 from koordpy.scheduler.execute.volumes import VolumeBinder, VolumesNotBound
 from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.report.reporter import Reporter, ref
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Change, Happened
+from koordpy.state.events import EventKind
 from koordpy.state.pods import PodRecord
-
-# Pods that wait for their volumes, which can take minutes, have a lane of their own: no other bind waits for them.
-_VOLUME_WIDTH = 256
-_TELLING_WIDTH = 16
-_TELL_WITHIN_S = 10.0  # while one bind follows another; else at once
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class _Release:
-    """The pods of one job on their way."""
+    """The pods of one job whose binds are in flight."""
 
     ticket: Ticket
     placements: Sequence[Placement]
@@ -61,43 +56,27 @@ class Binder:
         *,
         reporter: Reporter,
         volumes: VolumeBinder,
-        width: int,
-        on_freed: Callable[[Happened], None],
+        lanes: Lanes,
+        in_flight: InFlight,
     ) -> None:
         self._client, self._cluster, self._jobs = client, cluster, jobs
-        self._reporter, self._volumes, self._on_freed = reporter, volumes, on_freed
-        self.binds = Lane(width)
-        self._volume_binds = Lane(_VOLUME_WIDTH)
-        self._telling = Lane(_TELLING_WIDTH, behind=(self.binds,), patience_s=_TELL_WITHIN_S)
-
-    async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.binds.run())
-            group.create_task(self._volume_binds.run())
-            group.create_task(self._telling.run())
-
-    async def drained(self) -> None:
-        """Return when every bind under way has been answered."""
-        await self.binds.drained()
-
-    async def told(self) -> None:
-        """Return when the events of all binds are written."""
-        await self._telling.drained()
-
-    def clear(self) -> None:
-        """Forget what was not begun."""
-        self.binds.clear()
-        self._volume_binds.clear()
-        self._telling.clear()
+        self._reporter, self._volumes, self._lanes, self._in_flight = reporter, volumes, lanes, in_flight
 
     def release(self, placements: Sequence[Placement], ticket: Ticket, *, of_gangs: bool) -> None:
-        """All of these may be bound."""
+        """All of these may be bound; or, if this raises, none of them is."""
         with_volumes = [placement for placement in placements if any(placement.volumes)]
         release = _Release(ticket, placements, len(with_volumes), len(placements), of_gangs)
-        for placement in with_volumes:
-            self._volume_binds.put(partial(self._bind_volumes, release, placement))
-        if not with_volumes:
-            self._bind_all(release)
+        self._in_flight.add(placement.uid for placement in placements)
+        try:
+            for placement in with_volumes:
+                self._lanes.volume_binds.put(partial(self._bind_volumes, release, placement))
+            if not with_volumes:
+                self._bind_all(release)
+        except BaseException:
+            release.given_up = True
+            for placement in placements:
+                self._in_flight.end(placement.uid)
+            raise
 
     # --- volumes ---
 
@@ -110,6 +89,10 @@ class Binder:
             if self._cluster.nodes.row_of(placement.node) is None:
                 raise VolumesNotBound(f"node {placement.node} is gone")  # noqa: TRY301
         except (VolumesNotBound, ApiError) as error:
+            self._give_up(release, error)
+            return
+        except Exception as error:
+            log.exception("call_failed", hint="please report this; the job is tried again")
             self._give_up(release, error)
             return
         release.volumes_left -= 1
@@ -139,9 +122,11 @@ class Binder:
             if record is None:
                 release.binds_left -= 1
             else:
-                self.binds.put(partial(self._bind, release, record, placement.node))
+                self._lanes.binds.put(partial(self._bind, release, record, placement.node))
 
     async def _bind(self, release: _Release, pod: PodRecord, node: str) -> None:
+        if release.given_up:
+            return
         started = time.perf_counter()
         try:
             outcome = await bind(self._client, ref(pod), node)
@@ -163,7 +148,7 @@ class Binder:
 
     def _bound_or_not(self, release: _Release, pod: PodRecord, node: str, outcome: BindOutcome) -> None:
         if outcome is BindOutcome.BOUND:
-            self._telling.put(self._reporter.scheduled(pod, node))
+            self._lanes.scheduled_events.put(self._reporter.scheduled(pod, node))
             self._note_begun(release, pod, node)
             metrics.SLI_SECONDS.observe(time.monotonic() - release.ticket.first_seen)
             metrics.POD_ATTEMPTS.observe(release.ticket.failures + 1)
@@ -177,8 +162,7 @@ class Binder:
         if gang is None:
             return
         release.nodes.setdefault(gang.id, []).append(node)
-        self._cluster.gangs.has_begun(gang)
-        self._jobs.take_note()
+        self._cluster.gangs.mark_started(gang)
 
     def _tell_gangs(self, release: _Release) -> None:
         if not release.of_gangs:
@@ -191,7 +175,7 @@ class Binder:
             metrics.GANG_SECONDS.observe(time.monotonic() - release.ticket.first_seen)
 
     def _falls_back(self, pod: PodRecord, ticket: Ticket, problem: Exception) -> None:
-        """The others of its gang are on their way, whatever becomes of this one."""
+        """The binds of the other members are in flight, whatever becomes of this one."""
         self._cluster.gangs.bind_failed(pod)
         self._bind_failed(pod, ticket, problem)
 
@@ -206,8 +190,9 @@ class Binder:
             return  # nothing was sent, and it is not ours to say
         log.warning("bind_failed", pod=pod.key, problem=str(problem))
         metrics.writes("bind", "failed").inc()
-        refusal = Refusal(f"binding failed: {problem}", Change.NONE, pod.uid, reason=SCHEDULER_ERROR)
+        refusal = Refusal(f"binding failed: {problem}", EventKind.NONE, pod.uid, reason=SCHEDULER_ERROR)
         self._reporter.refused(current, refusal)
 
     def _unreserve(self, pod: PodRecord) -> None:
-        self._on_freed(self._cluster.forget(pod.uid))
+        self._in_flight.end(pod.uid)
+        self._cluster.forget(pod.uid)

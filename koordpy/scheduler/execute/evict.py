@@ -1,9 +1,9 @@
-"""Carrying a preemption out: the victims are told, then deleted, then every member is promised its node.
+"""Carrying a preemption out: the victims are told, then deleted, then every member is nominated to its node.
 
-The order is such that a failure or a crash between any two calls does no harm. The room is promised in memory before
-anything is sent. Nobody is deleted before all have been told. A victim carries the name of the job it leaves for in its
-condition, before it is deleted: whoever leads next sees it on its way out and goes on with that. If some eviction is
-refused for good, or the job is not there any more, the rest of them are not sent, and the promises are taken back.
+The order is such that a failure or a crash between any two calls does no harm. The room is kept in memory before
+anything is sent. No victim is deleted before all have been told. A victim's condition names the job that it leaves for,
+before the victim is deleted: the next leader sees it terminating and goes on with that. If the API server refuses some
+eviction for good, or the job is not there any more, the rest are not sent, and the nominations are cleared.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from koordpy import metrics
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from koordpy.kube.lane import Lane
-from koordpy.kube.writes import Disruption, PodRef, delete_pod, is_still_there, promise_node, say_disrupted
+from koordpy.kube.writes import Disruption, PodRef, delete_pod, is_still_there, say_disrupted, set_nominated_node
 from koordpy.plan.preemption.eligibility import Preemption
+from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.report.reporter import Reporter, ref
 from koordpy.state.cluster import Cluster
-from koordpy.state.events import Happened
+from koordpy.state.eviction import Preemptor
 from koordpy.state.pods import PodRecord
 
-_WIDTH = 16
 _AGAIN_FIRST_S = 2.0
 _AGAIN_MOST_S = 60.0
 _CONFLICT_PAUSES_S = (0.1, 0.5, 2.0)
-_SPARED_S = 300.0  # that a pod is left alone whose eviction was forbidden
+_PROTECTED_S = 300.0  # that a pod is left alone whose eviction was forbidden
 _FEW = 5  # of those; if there are more, it is not the pods but the permissions, and others are sought more slowly
 
 log = structlog.get_logger()
@@ -47,12 +47,12 @@ class _Run:
     job: str  # as users know it
     trigger: PodRecord
     victims: dict[str, PodRecord]
-    members: frozenset[str]  # UIDs of those that are promised a node
+    members: frozenset[str]  # UIDs of those that are nominated to a node
     staying: set[str]  # UIDs of victims that are still there
     left: int = 0  # victims that the step under way has not dealt with
     withdrawn: bool = False
-    looked_at: int = -1  # how many promises had ended when all members were seen with theirs
-    displaced: list[PodRef] = field(default_factory=list)  # pods of lower priority whose promises were taken back
+    looked_at: int = -1  # how many nominations had ended when all members were seen with theirs
+    displaced: list[PodRef] = field(default_factory=list)  # less important pods that lost their nominations
 
     @property
     def message(self) -> str:
@@ -63,40 +63,40 @@ class _Run:
 
 
 class Evictor:
-    """Evicts, promises, and follows up what became of it."""
+    """Evicts, nominates, and follows up what became of it."""
 
     def __init__(
         self,
         client: Client,
         cluster: Cluster,
+        queue: JobQueue,
         reporter: Reporter,
         *,
-        on_freed: Callable[[Happened], None],
-        on_withdrawn: Callable[[str, bool], None],
-        on_cleared: Callable[[str], None],
+        lane: Lane,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        self._client, self._cluster, self._reporter, self._wall = client, cluster, reporter, wall
-        self._on_freed, self._on_withdrawn, self._on_cleared = on_freed, on_withdrawn, on_cleared
+        self._client, self._cluster, self._queue = client, cluster, queue
+        self._reporter, self._lane, self._wall = reporter, lane, wall
         self._runs: dict[str, _Run] = {}
         self._refused: dict[str, str] = {}  # UID of a victim that is left alone for a while, and why
-        self.lane = Lane(_WIDTH)
 
     def start_over(self) -> None:
         """Another term of leadership: what the API server knows is all there is."""
-        self.lane.clear()
         self._runs.clear()
 
-    def is_waiting(self, key: str) -> bool:
-        """Evictions for this job are under way; once they show, it is the victims that the job waits for."""
+    def is_evicting_for(self, key: str) -> bool:
+        """Evictions for this job are under way; once the watch shows them, the job waits for terminating pods."""
         run = self._runs.get(key)
         pods = self._cluster.pods
         return run is not None and any(uid in pods and not pods[uid].terminating for uid in run.victims)
 
-    def refused(self, below: int) -> str:
-        """Why a pod of lower priority is not evicted although its labels allow it; empty if there is none."""
-        pods = self._cluster.pods
-        return next((why for uid, why in self._refused.items() if uid in pods and pods[uid].priority < below), "")
+    def refused(self, preemptor: Preemptor) -> str:
+        """Why a pod within a job's reach is not evicted although its labels allow it; empty if there is none."""
+        pods, may_take = self._cluster.pods, self._cluster.eviction_policy.may_take
+        whys = (
+            why for uid, why in self._refused.items() if uid in pods and may_take(preemptor, pods[uid].eviction_class)
+        )
+        return next(whys, "")
 
     def ended(self, key: str, outcome: str) -> None:
         """What became of the job that others were evicted for."""
@@ -111,27 +111,30 @@ class Evictor:
             elif uid in run.staying:
                 run.staying.discard(uid)
                 if not run.staying:
-                    self._on_cleared(run.key)
+                    self._queue.activate_now(run.key)
 
     def start(self, key: str, job: str, trigger: PodRecord, found: Preemption) -> None:
+        """Carry a preemption out."""
         self.ended(key, "repeated")
         members = frozenset(each.uid for each in found.nominations)
         victims = {each.uid: each for each in found.victims}
         run = self._runs[key] = _Run(key, job, trigger, victims, members, staying=set(victims))
         log.info("preempting", job=job, victims=len(run.victims), nodes=len({v.node for v in found.victims}))
-        self._displace_lower(run)
+        for pod in found.displaced:
+            self._cluster.nominate(pod.uid, "")
+            run.displaced.append(ref(pod))
         for each in found.nominations:
-            self._on_freed(self._cluster.nominate(each.uid, each.node))
+            self._cluster.nominate(each.uid, each.node)
         if found.victims:
             metrics.PREEMPTION_VICTIMS.observe(len(found.victims))
             self._each(run, self._tell)
         else:
-            self._promise(run)
+            self._nominate(run)
 
     def clear_nomination(self, pod: PodRecord) -> None:
-        """The promise is of no use any more."""
+        """The nomination is of no use any more."""
         if pod.nominated_node:
-            self._on_freed(self._cluster.nominate(pod.uid, ""))
+            self._cluster.nominate(pod.uid, "")
             self._write(ref(pod), "")
 
     # --- victims ---
@@ -139,31 +142,43 @@ class Evictor:
     def _each(self, run: _Run, step: _Step) -> None:
         run.left = len(run.victims)
         for victim in run.victims.values():
-            self.lane.put(partial(self._one, run, victim, step))
+            self._lane.put(partial(self._one, run, victim, step))
 
     async def _one(self, run: _Run, victim: PodRecord, step: _Step) -> None:
         """One step with one victim; after the last one, what comes next."""
         try:
-            current = self._cluster.pods.get(victim.uid)
-            # It may have finished by itself, or be leaving anyway.
-            if self._goes_on(run) and current is not None and not current.terminating:
-                if self._cluster.may_be_evicted(current):
-                    await self._patiently(run, current, step)
-                else:
-                    self._withdraw(run, current.key, "this victim is protected by now", at_once=True)
+            await self._take_step(run, victim, step)
         except NotLeading:
             run.withdrawn = True
         except NotFound:
             pass  # gone meanwhile
         except ApiError as error:
-            if not isinstance(error, Invalid) or await is_still_there(self._client, ref(victim)):
-                is_final = not isinstance(error, Transient)
-                if is_final:
-                    self._spare(victim, str(error))
-                self._withdraw(run, victim.key, str(error), at_once=is_final and len(self._refused) <= _FEW)
+            await self._step_failed(run, victim, error)
+        except Exception as error:
+            # A mistake of ours. The preemption ends here, or the job would wait for its victims for ever.
+            log.exception("call_failed", hint="please report this; the job is planned again")
+            self._withdraw(run, victim.key, repr(error))
         run.left -= 1
         if not run.left and self._goes_on(run):
-            self._each(run, self._delete) if step == self._tell else self._promise(run)
+            self._each(run, self._delete) if step == self._tell else self._nominate(run)
+
+    async def _take_step(self, run: _Run, victim: PodRecord, step: _Step) -> None:
+        current = self._cluster.pods.get(victim.uid)
+        # It may have finished by itself, or be terminating anyway.
+        if not self._goes_on(run) or current is None or current.terminating:
+            return
+        if self._cluster.may_be_evicted(current):
+            await self._patiently(run, current, step)
+        else:
+            self._withdraw(run, current.key, "this victim is protected by now", at_once=True)
+
+    async def _step_failed(self, run: _Run, victim: PodRecord, error: ApiError) -> None:
+        if isinstance(error, Invalid) and not await is_still_there(self._client, ref(victim)):
+            return
+        is_final = not isinstance(error, Transient)
+        if is_final:
+            self._protect(victim, str(error))
+        self._withdraw(run, victim.key, str(error), at_once=is_final and len(self._refused) <= _FEW)
 
     async def _patiently(self, run: _Run, victim: PodRecord, step: _Step) -> None:
         """A conflict says that another pod has the name by now, or merely that somebody else wrote to this one."""
@@ -182,15 +197,15 @@ class Evictor:
         """Nobody is evicted for a job that has started meanwhile, or is not what it was."""
         if run.withdrawn or self._runs.get(run.key) is not run:
             return False
-        if run.looked_at == self._cluster.promises_ended:
-            return True  # all of them were pending and had their promises; whoever is not pending any more loses it
+        if run.looked_at == self._cluster.nominations.ended:
+            return True  # all were pending and nominated; one that is not pending any more loses its nomination
         for uid in run.members:
             member = self._cluster.pods.get(uid)
             if member is None or not member.schedulable:
                 self._withdraw(run, member.key if member is not None else uid, "this member is no longer pending")
                 return False
-        if run.members <= self._cluster.nominated.keys():  # else nothing would tell of those without a promise
-            run.looked_at = self._cluster.promises_ended
+        if all(uid in self._cluster.nominations for uid in run.members):  # else nothing would tell of the others
+            run.looked_at = self._cluster.nominations.ended
         return True
 
     async def _tell(self, run: _Run, victim: PodRecord) -> None:
@@ -201,15 +216,15 @@ class Evictor:
         metrics.writes("eviction", "ok").inc()
         self._reporter.preempted(victim, run.job, run.trigger)
 
-    def _spare(self, victim: PodRecord, problem: str) -> None:
+    def _protect(self, victim: PodRecord, problem: str) -> None:
         """Permissions or a webhook forbid it: others are sought, lest they be evicted again and again in vain."""
-        self._cluster.spare(victim.uid)
+        self._cluster.protect(victim.uid)
         self._refused[victim.uid] = f"evicting {victim.key} was refused: {problem}"
-        asyncio.get_running_loop().call_later(_SPARED_S, self._spare_no_more, victim.uid)
+        asyncio.get_running_loop().call_later(_PROTECTED_S, self._protect_no_more, victim.uid)
 
-    def _spare_no_more(self, uid: str) -> None:
+    def _protect_no_more(self, uid: str) -> None:
         self._refused.pop(uid, None)
-        self._on_freed(self._cluster.spare(uid, spared=False))
+        self._cluster.protect(uid, protected=False)
 
     def _withdraw(self, run: _Run, about: str, problem: str, *, at_once: bool = False) -> None:
         """Nobody else is evicted; the job is planned again, at once if the answer will be another one."""
@@ -225,20 +240,11 @@ class Evictor:
                 self.clear_nomination(member)
         if self._runs.get(run.key) is run:
             self.ended(run.key, "withdrawn")
-        self._on_withdrawn(run.key, at_once)
+        self._queue.activate(run.key) if at_once else self._queue.back_off(run.key)
 
-    # --- promises ---
+    # --- nominations ---
 
-    def _displace_lower(self, run: _Run) -> None:
-        """Pods of lower priority that were promised room on these nodes will not get it now."""
-        nodes = {victim.node for victim in run.victims.values()}
-        for other in list(self._cluster.nominated.values()):
-            is_lower = other.priority < run.trigger.priority and other.uid not in run.members
-            if is_lower and other.nominated_node in nodes:
-                self._on_freed(self._cluster.nominate(other.uid, ""))
-                run.displaced.append(ref(other))
-
-    def _promise(self, run: _Run) -> None:
+    def _nominate(self, run: _Run) -> None:
         self._clear_displaced(run)
         for uid in sorted(run.members):
             member = self._cluster.pods.get(uid)
@@ -251,20 +257,20 @@ class Evictor:
         run.displaced.clear()
 
     def _write(self, pod: PodRef, node: str, after_s: float = _AGAIN_FIRST_S) -> None:
-        self.lane.put(partial(self._write_nomination, pod, node, after_s))
+        self._lane.put(partial(self._write_nomination, pod, node, after_s))
 
     async def _write_nomination(self, pod: PodRef, node: str, after_s: float) -> None:
         current = self._cluster.pods.get(pod.uid)
         if current is None or current.bound or current.nominated_node != node:
             return  # decided otherwise since
         if node and current.node:
-            return  # on its way already; a promise taken back is said all the same, since the bind may fail
+            return  # its bind is in flight; a nomination is cleared all the same, since the bind may fail
         try:
-            await promise_node(self._client, pod, node)
+            await set_nominated_node(self._client, pod, node)
         except (NotFound, NotLeading):
             return
         except ApiError as error:
-            # In memory the promise holds; but whoever leads next would not know of it.
+            # In memory the nomination holds; but the next leader would not know of it.
             metrics.writes("nomination", "failed").inc()
             log.warning("nomination_failed", pod=f"{pod.namespace}/{pod.name}", problem=str(error))
             again = partial(self._write, pod, node, min(2 * after_s, _AGAIN_MOST_S))

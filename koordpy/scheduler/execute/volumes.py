@@ -32,7 +32,11 @@ class VolumeBinder:
         self._in_hand: set[str] = set()  # keys of claims that some pod is just writing for
 
     def storage_changed(self) -> None:
-        """A claim or volume changed, or a pod is gone: somebody may have been waiting for it."""
+        """A claim or volume changed: a pod may have been waiting for it."""
+        self._news.set()
+
+    def pod_gone(self, uid: str) -> None:  # noqa: ARG002
+        """Its volumes need not be waited for any more."""
         self._news.set()
 
     async def bind(self, choice: VolumeChoice, node: str) -> None:
@@ -78,7 +82,7 @@ class VolumeBinder:
             self._news.set()
 
     async def _something_new(self) -> None:
-        """Nothing can happen between a look at the picture and this, as long as nobody awaits between them."""
+        """Nothing can happen between a look at the state and this, as long as nobody awaits between them."""
         self._news.clear()
         await self._news.wait()
 
@@ -110,8 +114,8 @@ class VolumeBinder:
         return all(self._is_usable(key, node) for key in (*dict(choice.static), *choice.provisioned))
 
     def _check_wanted(self, choice: VolumeChoice) -> None:
-        if not self._cluster.storage.is_promised(choice):
-            raise VolumesNotBound("the pod that they were promised to is gone")
+        if not self._cluster.storage.is_reserved(choice):
+            raise VolumesNotBound("the pod that they were reserved for is gone")
 
     def _is_usable(self, key: str, node: str) -> bool:
         """Bound, and to a volume that the node can reach, which may be another one than we chose."""

@@ -1,58 +1,77 @@
-"""Which job is tried next, and which wait for what.
+"""The scheduling queue: which job is tried next, and which wait for what.
 
-A job is *active* (to be tried now), *backing off* (after an error; tried again when its time comes), or *parked*:
-refused, and asleep until something happens that its refusal named as a cure. Nothing is polled. Plain synchronous code
-with injected clocks; the scheduler's loop does the waiting.
+A job is *active* (to be tried now), *backing off* (tried again when its time comes) or *unschedulable*: refused, until
+a cluster event happens that its refusal names. Nothing is polled. Plain synchronous code with injected clocks; the
+scheduler's loop does the waiting.
 
-Parked jobs that are alike (one shape, one profile; or gangs with the same demands) get the same answer, and one
-**scout** is woken for all of them: if it is placed, the next one is woken; if it is refused, all others would be too,
-and they sleep on. So 10,000 pods waiting for a slot cost one attempt per freed slot and not 10,000.
+Unschedulable jobs that are equivalent (one shape, one profile; or gangs with the same demands) get the same answer. One
+of them is activated for all: if it is placed, the next one is activated; if it is refused, the others would be too. So
+10,000 pods that wait for a slot cost one attempt per freed slot and not 10,000.
 """
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from koordpy.scheduler.queue.ticket import Alike, Entry, State, Ticket, Wants
-from koordpy.state.events import ON_ONE_NODE, Change
+from koordpy import metrics
+from koordpy.plan.framework.answers import Refusal
+from koordpy.scheduler.queue.active import ActiveQueue
+from koordpy.scheduler.queue.heap import TicketHeap
+from koordpy.scheduler.queue.order import OneLine, Order
+from koordpy.scheduler.queue.ticket import Equivalence, State, Ticket, Wants
+from koordpy.state.events import ON_ONE_NODE, EventKind
+from koordpy.state.eviction import Preemptor
 
 # A gang that is not complete is told why, but not upon each of its thousand members that arrive one after another.
 _SAY_WHY_AFTER_S = 0.5
 
+HasRoom = Callable[[Wants, Preemptor], bool]
+
 
 @dataclass(slots=True)
-class _Sleepers:
-    """Parked jobs that are alike, best first, and what would cure them: the newest refusal knows best."""
+class _Class:
+    """Unschedulable jobs that are equivalent, best first, and what they wait for: the newest refusal knows best."""
 
-    cures: Change = Change.NONE
-    heap: list[Entry] = field(default_factory=list)
-    number: int = 0  # of those that are really there; the heap also has entries that are void
+    wake_on: EventKind = EventKind.NONE
+    heap: TicketHeap = field(default_factory=lambda: TicketHeap(State.UNSCHEDULABLE))
+    tickets: int = 0
+
+
+def _nobody() -> None:
+    pass
 
 
 class JobQueue:
-    """Priority first, then age, then name."""
+    """Priority first, then age, then name; above that, whatever the order says about Queues."""
 
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        *,
         first_backoff_s: float = 1.0,
         most_backoff_s: float = 10.0,
+        order: Order | None = None,
+        on_ready: Callable[[], None] = _nobody,
     ) -> None:
         self._clock, self._wall = clock, wall
         self._first_backoff_s, self._most_backoff_s = first_backoff_s, most_backoff_s
+        self._on_ready = on_ready  # called when there may be something to pop
         self._tickets: dict[str, Ticket] = {}
-        self._active: list[Entry] = []
-        self._backoff: list[Entry] = []
-        self._parked: dict[Alike, _Sleepers] = {}
+        self._active = ActiveQueue(order or OneLine())
+        self._backoff = TicketHeap(State.BACKOFF)
+        self._unschedulable: dict[Equivalence, _Class] = {}
         self._numbers = itertools.count(1)
-        self.on_ready: Callable[[], None] = lambda: None  # called when there may be something to pop
-        self.entered: Counter[tuple[State, str]] = Counter()  # how often jobs entered a state, and why
+
+    def __iter__(self) -> Iterator[Ticket]:
+        return iter(list(self._tickets.values()))
+
+    def get(self, key: str) -> Ticket | None:
+        return self._tickets.get(key)
 
     def counts(self) -> dict[State, int]:
         """How many pods are in each state."""
@@ -61,35 +80,35 @@ class JobQueue:
             counts[ticket.state] += ticket.pods
         return counts
 
-    def parked_by_plugin(self) -> Counter[str]:
-        """How many pods sleep because of each filter."""
+    def unschedulable_by_plugin(self) -> Counter[str]:
+        """How many pods are unschedulable because of each filter."""
         counts: Counter[str] = Counter()
         for ticket in self._tickets.values():
-            if ticket.state is State.PARKED:
-                counts.update(dict.fromkeys(ticket.refused_by, ticket.pods))
+            if ticket.state is State.UNSCHEDULABLE and ticket.refusal is not None:
+                counts.update(dict.fromkeys(ticket.refusal.plugins, ticket.pods))
         return counts
 
     # --- arrivals and departures ---
 
-    def add(self, key: str, alike: Alike, *, name: str, priority: int, created: float) -> None:
-        """A pod to be scheduled. For one already here, only a change of what is asked for makes it active again."""
+    def add(self, key: str, equivalence: Equivalence, *, name: str, priority: int, created: float) -> None:
+        """A pod to be scheduled. For one already here, only a change of what it requests makes it active again."""
         known = self._tickets.get(key)
-        if known is not None and known.alike == alike and known.priority == priority:
+        if known is not None and known.equivalence == equivalence and known.priority == priority:
             return
         if known is not None:
             self.remove(key)
         first_seen = known.first_seen if known is not None else self._clock()
-        ticket = self._tickets[key] = Ticket(key, name, priority, alike, since=created, first_seen=first_seen)
+        ticket = self._tickets[key] = Ticket(key, name, priority, equivalence, since=created, first_seen=first_seen)
         self._activate(ticket, "PodUpdate" if known is not None else "PodAdd")
 
-    def renew(self, key: str, *, priority: int, created: float, pods: int, ready: bool) -> None:
-        """Gangs that appeared or changed: to be tried now if they are ready, else soon, so that they are told why."""
+    def update(self, key: str, *, priority: int, created: float, pods: int, ready: bool) -> None:
+        """Gangs appeared or changed: to be tried now if they are ready, else soon, so that they are told why."""
         ticket = self._tickets.get(key)
         if ticket is None:
-            nobody = Alike((), "", key)  # what it is like is known when it was tried
-            ticket = Ticket(key, key, priority, nobody, since=created, first_seen=self._clock(), state=State.GONE)
+            unknown = Equivalence((), "", key)  # what it is equivalent to is known after the first attempt
+            ticket = Ticket(key, key, priority, unknown, since=created, first_seen=self._clock(), state=State.GONE)
             self._tickets[key] = ticket
-        self._unpark(ticket)
+        self._leave_class(ticket)
         ticket.priority, ticket.pods = priority, pods
         if not ticket.failures:
             ticket.since = created
@@ -98,197 +117,202 @@ class JobQueue:
         elif ticket.state not in (State.ACTIVE, State.BACKOFF):
             self._back_off(ticket, "GangChange", until=max(ticket.ready_at, self._clock() + _SAY_WHY_AFTER_S))
 
+    def reclassify(self, key: str, equivalence: Equivalence) -> None:
+        """A job's pods have other shapes, and ask for the same: it goes on waiting, in another class."""
+        ticket = self._tickets.get(key)
+        if ticket is None or ticket.equivalence == equivalence:
+            return
+        if ticket.state is not State.UNSCHEDULABLE:
+            ticket.equivalence = equivalence
+            if ticket.state is State.ACTIVE:
+                self._push_active(ticket)
+            return
+        wake_on = self._unschedulable[ticket.equivalence].wake_on
+        self._leave_class(ticket)
+        ticket.equivalence = equivalence
+        self._enter_class(ticket, wake_on | self._waits_for(equivalence))
+
+    def remove(self, key: str) -> None:
+        """The job is gone, placed by another scheduler, or not to be scheduled any more."""
+        ticket = self._tickets.pop(key, None)
+        if ticket is None:
+            return
+        self._leave_class(ticket)
+        was_active, ticket.state = ticket.state is State.ACTIVE, State.GONE
+        if was_active:
+            self._activate_equivalent(ticket.equivalence)  # it may have been activated for room that is still free
+
+    # --- attempts ---
+
+    def pop(self) -> Ticket | None:
+        """The job to try now. Answer with exactly one of `done`, `add_unschedulable`, `retry` or `put_back`."""
+        self._promote_due()
+        ticket = self._active.pop()
+        if ticket is not None:
+            ticket.state = State.IN_FLIGHT
+        return ticket
+
+    def pop_equivalent(self, ticket: Ticket, most: int) -> list[Ticket]:
+        """Those right behind a ticket that was popped, as long as they are equivalent; each is to be answered, too."""
+        found = self._active.pop_equivalent(ticket, most)
+        for each in found:
+            each.state = State.IN_FLIGHT
+        return found
+
+    def is_overtaken(self, ticket: Ticket) -> bool:
+        """A job that is active by now comes before a ticket that was popped."""
+        return self._active.overtakes(ticket)
+
+    def put_back(self, ticket: Ticket) -> None:
+        """It was popped, and not tried after all: it has its place again."""
+        if self._tickets.get(ticket.key) is ticket:
+            ticket.state = State.ACTIVE
+            self._push_active(ticket)
+
+    def done(self, ticket: Ticket) -> None:
+        """It was placed. An equivalent one may fit as well."""
+        if self._tickets.get(ticket.key) is ticket:
+            del self._tickets[ticket.key]
+        ticket.state = State.GONE
+        self._activate_equivalent(ticket.equivalence)
+
+    def add_unschedulable(
+        self, ticket: Ticket, refusal: Refusal, *, equivalence: Equivalence | None = None, attempted: bool = True
+    ) -> None:
+        """It was refused; `equivalence` is what the job turned out to be.
+
+        One that was not even attempted, such as a gang without all of its members, keeps its place.
+        """
+        if not (self._failed(ticket) if attempted else self._tickets.get(ticket.key) is ticket):
+            return
+        ticket.equivalence = equivalence or ticket.equivalence
+        ticket.refusal = refusal
+        ticket.unschedulable_since, ticket.flushed, ticket.urgent = self._clock(), False, False
+        self._enter_class(ticket, refusal.wake_on)
+        metrics.incoming_pods(State.UNSCHEDULABLE.value, "ScheduleAttemptFailure").inc(ticket.pods)
+
+    def retry(self, ticket: Ticket, equivalence: Equivalence | None = None) -> None:
+        """Something went wrong that time may heal, such as a bind that failed; `equivalence` is what the job is by now.
+
+        It may be unschedulable by now: binds of one gang can fail at different times, and the first brings all of it
+        back.
+        """
+        self._leave_class(ticket)
+        if self._tickets.setdefault(ticket.key, ticket) is ticket and equivalence is not None:
+            ticket.equivalence = equivalence
+        if self._failed(ticket):
+            self._back_off(ticket, "ScheduleAttemptFailure")
+
     def back_off(self, key: str) -> None:
         """Not now, whatever made it active."""
         ticket = self._tickets.get(key)
         if ticket is not None:
             self.retry(ticket)
 
-    def rouse(self, key: str) -> None:
-        """Wake one job, whatever it sleeps for."""
-        ticket = self._tickets.get(key)
-        if ticket is not None and ticket.state is State.PARKED:
-            self._unpark(ticket)
-            self._activate(ticket, "ClusterChange")
-
-    def try_now(self, key: str) -> None:
-        """What it waited for has happened: it is not kept waiting by a back-off for what was in vain before."""
-        ticket = self._tickets.get(key)
-        if ticket is not None and ticket.state in (State.PARKED, State.BACKOFF):
-            self._unpark(ticket)
-            self._activate(ticket, "ClusterChange")
-
-    def hurry(self, key: str) -> None:
-        """Try this one before everything else, once."""
-        ticket = self._tickets.get(key)
-        if ticket is not None and ticket.state is State.ACTIVE:
-            ticket.urgent = True
-            self._push(self._active, ticket, ticket.rank)
-
-    def remove(self, key: str) -> None:
-        """The job is gone, placed by somebody else, or not to be scheduled any more."""
-        ticket = self._tickets.pop(key, None)
-        if ticket is None:
-            return
-        self._unpark(ticket)
-        was_active, ticket.state = ticket.state is State.ACTIVE, State.GONE
-        if was_active:
-            self._wake_scout(ticket.alike)  # it may have been the scout for room that is still free
-
-    # --- attempts ---
-
-    def pop(self) -> Ticket | None:
-        """The job to try now. Answer with exactly one of `done`, `park` or `retry`."""
-        self._promote_due()
-        ticket = _pop(self._active, State.ACTIVE)
-        if ticket is not None:
-            ticket.state = State.IN_FLIGHT
-        return ticket
-
-    def pop_alike(self, ticket: Ticket, most: int) -> list[Ticket]:
-        """Those right behind a ticket that was popped, as long as they are like it; each is to be answered, too."""
-        found: list[Ticket] = []
-        while self._active and len(found) < most:
-            entry = self._active[0]
-            if _valid(entry, State.ACTIVE):
-                behind = entry[-1]
-                if behind.alike != ticket.alike or behind.rank != ticket.rank:
-                    break
-                behind.state = State.IN_FLIGHT
-                found.append(behind)
-            heapq.heappop(self._active)
-        return found
-
-    def is_overtaken(self, ticket: Ticket) -> bool:
-        """Somebody who is active by now comes before a ticket that was popped."""
-        while self._active and not _valid(self._active[0], State.ACTIVE):
-            heapq.heappop(self._active)
-        return bool(self._active) and self._active[0][:3] < (ticket.rank, ticket.since, ticket.name)
-
-    def put_back(self, ticket: Ticket) -> None:
-        """It was popped, and not tried after all: it has its place again."""
-        ticket.state = State.ACTIVE
-        self._push(self._active, ticket, ticket.rank)
-
-    def done(self, ticket: Ticket) -> None:
-        """It was placed. Another one like it may fit as well."""
-        if self._tickets.get(ticket.key) is ticket:
-            del self._tickets[ticket.key]
-        ticket.state = State.GONE
-        self._wake_scout(ticket.alike)
-
-    def park(
-        self,
-        ticket: Ticket,
-        cures: Change,
-        refused_by: frozenset[str] = frozenset(),
-        *,
-        alike: Alike | None = None,
-        attempted: bool = True,
-    ) -> None:
-        """It was refused: sleep until one of the cures happens; `alike` is what the job turned out to be.
-
-        One that was not even attempted, such as a gang without all of its members, keeps its place.
-        """
-        if self._failed(ticket) if attempted else self._tickets.get(ticket.key) is ticket:
-            ticket.alike = alike or ticket.alike
-            ticket.refused_by = refused_by
-            ticket.state, ticket.parked_at, ticket.rescued = State.PARKED, self._clock(), False
-            ticket.urgent = False
-            sleepers = self._parked.setdefault(ticket.alike, _Sleepers())
-            sleepers.cures = cures
-            sleepers.number += 1
-            self._push(sleepers.heap, ticket, ticket.rank)
-            self.entered[State.PARKED, "ScheduleAttemptFailure"] += 1
-
-    def retry(self, ticket: Ticket, alike: Alike | None = None) -> None:
-        """Something went wrong that time may heal, such as a bind that failed; `alike` is what the job is by now.
-
-        It may sleep by now: binds of one gang can fail at different times, and the first brings all of it back.
-        """
-        self._unpark(ticket)
-        if self._tickets.setdefault(ticket.key, ticket) is ticket and alike is not None:
-            ticket.alike = alike
-        if self._failed(ticket):
-            self._back_off(ticket, "ScheduleAttemptFailure")
-
-    def let_pass(self, ticket: Ticket, other: str) -> bool:
-        """Another job is to go first, once; this one follows it. False if there is no such job any more."""
+    def yield_to(self, ticket: Ticket, other: str) -> bool:
+        """Another job goes first, once; this one follows it. False if there is no such job any more."""
         first = self._tickets.get(other)
         if first is None:
             return False
-        self._unpark(first)
-        self._activate(first, "LetPass")
+        self._leave_class(first)
+        self._activate(first, "Yield")
         ticket.yielded = True
         ticket.since = self._wall()
-        self._activate(ticket, "LetPass")
+        self._activate(ticket, "Yield")
         return True
 
     # --- wake-ups ---
 
     @property
-    def anybody_sleeps(self) -> bool:
-        """Whether there is somebody to wake at all."""
-        return bool(self._parked)
+    def any_unschedulable(self) -> bool:
+        """Whether there is a job to activate at all."""
+        return bool(self._unschedulable)
 
-    def wake(self, change: Change, has_room: Callable[[Wants, int], bool]) -> None:
-        """Something happened: wake a scout of the jobs that it could cure.
+    def wake(self, kind: EventKind, has_room: HasRoom) -> None:
+        """A cluster event: activate one job of each class that waits for it.
 
-        What happened on one node can cure only there, so it is news only if that node has room for some of the job.
+        What happened on one node can help only there, so it counts only if that node has room for some of the job.
         """
-        for alike, sleepers in list(self._parked.items()):
-            cure = sleepers.cures & change
-            if not alike.wants or not cure:
+        for equivalence, waiting in list(self._unschedulable.items()):
+            awaited = waiting.wake_on & kind
+            first = waiting.heap.first() if awaited and equivalence.wants else None
+            if first is None:
                 continue
-            if cure & ~ON_ONE_NODE or alike.anywhere or has_room(alike.wants, sleepers.heap[0][-1].priority):
-                self._wake_scout(alike, is_news=True)
+            if awaited & ~ON_ONE_NODE or equivalence.anywhere or has_room(equivalence.wants, first.preemptor):
+                self._activate_equivalent(equivalence, is_event=True)
             else:
-                # What was wrong with the node is cured, and now it lacks room: from here on, room is a cure too.
-                sleepers.cures |= Change.NODE_GREW | Change.ROOM_FREED
+                # What was wrong with the node is mended, and now it lacks room: from here on, room helps too.
+                waiting.wake_on |= EventKind.NODE_GREW | EventKind.ROOM_FREED
 
-    def wake_all(self) -> None:
-        """Everything is worth a try again, as when leadership begins."""
-        for ticket in list(self._tickets.values()):
-            if ticket.state in (State.PARKED, State.BACKOFF):
-                self._unpark(ticket)
+    def also_wake_on(self, key: str, kind: EventKind) -> None:
+        """An unschedulable job lacks more than its refusal says: it has lost what it held."""
+        ticket = self._tickets.get(key)
+        if ticket is not None and ticket.state is State.UNSCHEDULABLE:
+            self._unschedulable[ticket.equivalence].wake_on |= kind
+
+    def activate(self, key: str) -> None:
+        """Try an unschedulable job again, whatever it waits for; one that backs off goes on doing so."""
+        ticket = self._tickets.get(key)
+        if ticket is not None and ticket.state is State.UNSCHEDULABLE:
+            self._leave_class(ticket)
+            self._activate(ticket, "ClusterChange")
+
+    def activate_now(self, key: str) -> None:
+        """What it waited for has happened: also a back-off for what was in vain before ends."""
+        ticket = self._tickets.get(key)
+        if ticket is not None and ticket.state in (State.UNSCHEDULABLE, State.BACKOFF):
+            self._leave_class(ticket)
+            self._activate(ticket, "ClusterChange")
+
+    def move_to_front(self, key: str) -> None:
+        """Try this one before everything else, once."""
+        ticket = self._tickets.get(key)
+        if ticket is not None and ticket.state is State.ACTIVE:
+            ticket.urgent = True
+            self._push_active(ticket)
+
+    def activate_all(self) -> None:
+        """Everything is worth another attempt: leadership begins, or an error of ours has left heaps in doubt."""
+        self._active.clear()
+        self._backoff.clear()
+        self._unschedulable.clear()
+        for ticket in self._tickets.values():
+            if ticket.state is not State.IN_FLIGHT:
                 self._activate(ticket, "LeadershipBegan")
 
     def flush(self, older_than_s: float) -> None:
-        """Wake a scout of those that have slept for very long. Progress must not depend on it; see `rescued`."""
+        """Activate one job of each class that has waited for very long. Progress must not depend on it: `flushed`."""
         now = self._clock()
-        for alike, sleepers in list(self._parked.items()):
-            while sleepers.heap and not _valid(sleepers.heap[0], State.PARKED):
-                heapq.heappop(sleepers.heap)
-            if sleepers.heap and now - sleepers.heap[0][-1].parked_at > older_than_s:
-                sleepers.heap[0][-1].rescued = True
-                self._wake_scout(alike)
+        for equivalence, waiting in list(self._unschedulable.items()):
+            first = waiting.heap.first()
+            if first is not None and now - first.unschedulable_since > older_than_s:
+                first.flushed = True
+                self._activate_equivalent(equivalence)
 
     def seconds_to_next(self) -> float | None:
         """Until the next back-off ends; None when nothing is backing off."""
-        while self._backoff and not _valid(self._backoff[0], State.BACKOFF):
-            heapq.heappop(self._backoff)
-        return max(0.0, self._backoff[0][0] - self._clock()) if self._backoff else None
+        first = self._backoff.first()
+        return max(0.0, self._backoff.first_key() - self._clock()) if first is not None else None
 
     # --- bookkeeping ---
 
-    def _wake_scout(self, alike: Alike, *, is_news: bool = False) -> None:
-        """Wake the first of those alike that may be woken now; those before it are tried when their back-off ends.
+    def _activate_equivalent(self, equivalence: Equivalence, *, is_event: bool = False) -> None:
+        """Activate the first of a class that may be now; those before it are tried when their back-off ends.
 
-        News cuts a back-off short at once the first time, and after that no sooner than the shortest back-off after the
-        last refusal: news can be a false hope, and hopes can come by the hundred. A wake-up because another one like it
-        was just placed is free: it ends with the first refusal.
+        An event cuts a back-off short at once the first time, and after that no sooner than the shortest back-off after
+        the last refusal: an event can be a false hope, and hopes can come by the hundred. An activation because an
+        equivalent job was just placed is free: it ends with the first refusal.
         """
-        sleepers = self._parked.get(alike)
-        while sleepers is not None and (ticket := _pop(sleepers.heap, State.PARKED)) is not None:
-            self._unpark(ticket)
+        waiting = self._unschedulable.get(equivalence)
+        while waiting is not None and (ticket := waiting.heap.pop()) is not None:
+            self._leave_class(ticket)
             now = self._clock()
             if now >= ticket.ready_at or not ticket.early_wake_used:
-                ticket.early_wake_used |= is_news and now < ticket.ready_at
+                ticket.early_wake_used |= is_event and now < ticket.ready_at
                 self._activate(ticket, "ClusterChange")
                 return
-            self._back_off(
-                ticket, "ClusterChange", until=min(ticket.ready_at, ticket.parked_at + self._first_backoff_s)
-            )
+            earliest = ticket.unschedulable_since + self._first_backoff_s
+            self._back_off(ticket, "ClusterChange", until=min(ticket.ready_at, earliest))
 
     def _failed(self, ticket: Ticket) -> bool:
         """Count the failure; False when the ticket is no longer wanted."""
@@ -306,47 +330,43 @@ class JobQueue:
 
     def _activate(self, ticket: Ticket, why: str) -> None:
         ticket.state = State.ACTIVE
-        self.entered[State.ACTIVE, why] += 1
-        self._push(self._active, ticket, ticket.rank)
-        self.on_ready()
+        metrics.incoming_pods(State.ACTIVE.value, why).inc(ticket.pods)
+        self._push_active(ticket)
+        self._on_ready()
 
     def _back_off(self, ticket: Ticket, why: str, until: float | None = None) -> None:
         ticket.state = State.BACKOFF
-        self.entered[State.BACKOFF, why] += 1
-        self._push(self._backoff, ticket, ticket.ready_at if until is None else until)
-        self.on_ready()
+        metrics.incoming_pods(State.BACKOFF.value, why).inc(ticket.pods)
+        first = ticket.ready_at if until is None else until
+        self._backoff.push(ticket, first, next(self._numbers), tickets=len(self._tickets))
+        self._on_ready()
 
-    def _push(self, heap: list[Entry], ticket: Ticket, first: float) -> None:
-        if len(heap) > 2 * len(self._tickets) + 64:  # a standby pushes and never pops: most of it is void
-            heap[:] = [e for e in heap if e[-1].number == e[-2] and e[-1].state is not State.GONE]
-            heapq.heapify(heap)
-        heapq.heappush(heap, ticket.entry(first, next(self._numbers)))
+    def _push_active(self, ticket: Ticket) -> None:
+        self._active.push(ticket, next(self._numbers), tickets=len(self._tickets))
 
-    def _unpark(self, ticket: Ticket) -> None:
-        """It sleeps no more, if it did; where nobody sleeps, nothing is kept."""
-        sleepers = self._parked.get(ticket.alike)
-        if ticket.state is State.PARKED and sleepers is not None:
+    def _enter_class(self, ticket: Ticket, wake_on: EventKind) -> None:
+        ticket.state = State.UNSCHEDULABLE
+        waiting = self._unschedulable.setdefault(ticket.equivalence, _Class())
+        waiting.wake_on = wake_on
+        waiting.tickets += 1
+        waiting.heap.push(ticket, ticket.rank, next(self._numbers), tickets=len(self._tickets))
+
+    def _leave_class(self, ticket: Ticket) -> None:
+        """It is unschedulable no more, if it was; a class without jobs is dropped."""
+        waiting = self._unschedulable.get(ticket.equivalence)
+        if ticket.state is State.UNSCHEDULABLE and waiting is not None:
             ticket.state = State.GONE
-            sleepers.number -= 1
-            if not sleepers.number:
-                del self._parked[ticket.alike]
+            waiting.tickets -= 1
+            if not waiting.tickets:
+                del self._unschedulable[ticket.equivalence]
+
+    def _waits_for(self, equivalence: Equivalence) -> EventKind:
+        waiting = self._unschedulable.get(equivalence)
+        return waiting.wake_on if waiting is not None else EventKind.NONE
 
     def _promote_due(self) -> None:
         now = self._clock()
-        while self._backoff and self._backoff[0][0] <= now:
-            entry = heapq.heappop(self._backoff)
-            if _valid(entry, State.BACKOFF):
-                self._activate(entry[-1], "BackoffComplete")
-
-
-def _valid(entry: Entry, state: State) -> bool:
-    return entry[-1].number == entry[-2] and entry[-1].state is state
-
-
-def _pop(heap: list[Entry], state: State) -> Ticket | None:
-    """The first ticket of a heap that is still where the heap thinks it is."""
-    while heap:
-        entry = heapq.heappop(heap)
-        if _valid(entry, state):
-            return entry[-1]
-    return None
+        while self._backoff.first() is not None and self._backoff.first_key() <= now:
+            ticket = self._backoff.pop()
+            assert ticket is not None
+            self._activate(ticket, "BackoffComplete")

@@ -1,4 +1,4 @@
-"""A job's place in the queue: where it is, how it fared so far, and whom it is like."""
+"""A job's place in the queue: where it is, how it fared so far, and which jobs get the same answer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from koordpy.plan.framework.answers import Refusal
+from koordpy.state.eviction import Preemptor
 from koordpy.state.shapes import Shape
 
 
@@ -15,7 +17,7 @@ class State(Enum):
 
     ACTIVE = "active"
     BACKOFF = "backoff"
-    PARKED = "unschedulable"
+    UNSCHEDULABLE = "unschedulable"
     IN_FLIGHT = "in_flight"  # being planned
     GONE = "gone"
 
@@ -23,13 +25,14 @@ class State(Enum):
 Wants = tuple[tuple[Shape, int], ...]  # shapes, and how many slots of each are needed at least
 
 
-class Alike(NamedTuple):
-    """What jobs agree in that get the same answer, so that one can be the scout for all of them."""
+class Equivalence(NamedTuple):
+    """What jobs agree in that get the same answer, so that one attempt speaks for all of them."""
 
-    wants: Wants  # none: nothing that happens on a node can cure it
+    wants: Wants  # none: nothing that happens on a node can help
     scheduler: str  # other profiles have other filters
-    apart: Hashable = ""  # whatever else makes the answer another one, such as a node promised to the job
+    distinct: Hashable = ""  # whatever else makes the answer another one, such as a node that the job is nominated to
     anywhere: bool = False  # room on any node may be what it lacks, also where none of its pods would fit
+    queue: str = ""  # the Queue that the job is in: those of others are ordered, and refused, by other rules
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +42,7 @@ class Ticket:
     key: str
     name: str  # namespace/name, the last tie-break
     priority: int
-    alike: Alike
+    equivalence: Equivalence
     since: float  # creation, or the last failure: one big job that never fits must not stay at the head for ever
     first_seen: float
     state: State = State.ACTIVE
@@ -47,21 +50,36 @@ class Ticket:
     ready_at: float = 0.0  # end of the back-off
     early_wake_used: bool = False
     number: int = 0  # of its newest heap entry; older entries are void
-    parked_at: float = 0.0
-    refused_by: frozenset[str] = frozenset()  # names of filters
+    unschedulable_since: float = 0.0
+    refusal: Refusal | None = None  # the answer to its last attempt, for whoever asks why it is pending
     pods: int = 1
     urgent: bool = False  # before everything else, once: it was half-started when we began
     yielded: bool = False  # it has let another job go first
-    rescued: bool = False  # woken by the periodic flush and by nothing else: a wake-up was missed
+    flushed: bool = False  # activated by the periodic flush and by nothing else: a wake-up was missed
 
-    def entry(self, first: float, number: int) -> Entry:
-        self.number = number
-        return (first, self.since, self.name, number, self)
+    @property
+    def queue(self) -> str:
+        """The Queue that it is in, if any; whose turn it is among Queues is up to the order."""
+        return self.equivalence.queue
+
+    @property
+    def preemptor(self) -> Preemptor:
+        """Whom it may evict, at most: the search takes the lowest priority of its members, and this is the highest."""
+        return Preemptor(self.priority)
 
     @property
     def rank(self) -> float:
         """Lowest first."""
         return float("-inf") if self.urgent else -self.priority
+
+    @property
+    def place(self) -> tuple[float, float, str]:
+        """Its place inside its Queue: priority, then age, then name."""
+        return self.rank, self.since, self.name
+
+    def entry(self, first: float, number: int) -> Entry:
+        self.number = number
+        return (first, self.since, self.name, number, self)
 
 
 Entry = tuple[float, float, str, int, Ticket]

@@ -1,7 +1,7 @@
 """What users are told: pod conditions and events, from the same refusals and plans that the scheduler acts on.
 
 A pod that stays pending for the same reason costs no write: what the API server already says is not said again,
-also not after a restart. Reports travel in a lane of their own behind the binds.
+also not after a restart. Reports travel in a lane behind evictions and binds.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from koordpy.kube.lane import Call, Lane
 from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annotate_object, say_unscheduled
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.topology.rating import Rating
-from koordpy.scheduler.report.throttle import Restraint
+from koordpy.scheduler.report.throttle import Throttle
 from koordpy.state.cluster import Cluster
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.pods import PodRecord
 
-_LANE_WIDTH = 8
 _CONFLICT_PAUSES_S = (0.02, 0.1, 0.5, 2.0)
 _SAY_AGAIN_FIRST_S = 2.0
 _SAY_AGAIN_MOST_S = 60.0
@@ -51,21 +50,15 @@ class Reporter:
         client: Client,
         cluster: Cluster,
         instance: str,
+        *,
+        lane: Lane,
+        throttle: Throttle,
         wall: Callable[[], float] = time.time,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._client, self._cluster, self._wall = client, cluster, wall
-        self._restraint = Restraint(clock)
+        self._client, self._cluster, self._lane, self._wall = client, cluster, lane, wall
+        self._throttle = throttle
         self._events = EventRecorder(client, instance)
-        self._said: dict[str, str] = {}  # UID -> the message that was last put into the lane
         self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
-        self.lane = Lane(_LANE_WIDTH, clock=clock)
-
-    async def run(self) -> None:
-        """Say what there is to say, until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.lane.run())
-            group.create_task(self._say_what_was_held_back())
 
     def scheduled(self, pod: PodRecord, node: str) -> Call:
         """The bind is through; returns what tells of it, which can wait until nobody waits for a bind."""
@@ -76,25 +69,25 @@ class Reporter:
 
     def refused(self, pod: PodRecord, refusal: Refusal, *, of: int = 1) -> None:
         """The pod, one `of` so many that are told the same, stays pending: condition and event, if they are news."""
-        said = self._said.get(pod.uid, pod.refusal_seen)
-        if said == refusal.message:
-            self._restraint.is_said(pod.uid)
+        said = self._throttle.said(pod.uid)
+        if (pod.refusal_seen if said is None else said) == refusal.message:
+            self._throttle.is_said(pod.uid)
             return
-        if of > _FEW and self._restraint.holds_back(pod.uid, refusal):
+        if of > _FEW and self._throttle.hold_back(pod.uid, refusal):
             return
-        self._said[pod.uid] = refusal.message
-        self.lane.put(partial(self._set_condition, pod.uid, refusal))
+        self._throttle.say(pod.uid, refusal.message)
+        self._lane.put(partial(self._set_condition, pod.uid, refusal))
         self._event(pod, "Warning", "FailedScheduling", "Scheduling", refusal.message)
 
     def forget(self, uid: str) -> None:
         """The pod is gone, or bound."""
-        self._said.pop(uid, None)
-        self._restraint.forget(uid)
+        self._throttle.forget(uid)
 
-    async def _say_what_was_held_back(self) -> None:
+    async def run(self) -> None:
+        """Say what was held back when its time has come, until cancelled."""
         while True:
             await asyncio.sleep(_HELD_BACK_CHECK_S)
-            for uid, refusal in self._restraint.due():
+            for uid, refusal in self._throttle.take_due():
                 pod = self._cluster.pods.get(uid)
                 if pod is not None and not pod.bound:
                     self.refused(pod, refusal)
@@ -134,7 +127,7 @@ class Reporter:
         text = f"gang {gang.id} is {where}: {domains}; score {rating.score:g}"
         self.gang_event(gang, "Normal", "Placed", text)
         value = msgspec.json.encode(rating._asdict()).decode()
-        self.lane.put(partial(self._annotate_group, about, {PLACEMENT: value}))
+        self._lane.put(partial(self._annotate_group, about, {PLACEMENT: value}))
 
     async def _annotate_group(self, about: ObjectRef, annotations: dict[str, str]) -> None:
         try:
@@ -152,7 +145,7 @@ class Reporter:
         about = _pod_group_ref(gang) or (ref(oldest).as_object if oldest is not None else None)
         if about is not None:
             scheduler = oldest.scheduler if oldest is not None else "koordpy"
-            self.lane.put(partial(self._record, Note(about, kind, reason, "Scheduling", text, scheduler)))
+            self._lane.put(partial(self._record, Note(about, kind, reason, "Scheduling", text, scheduler)))
 
     def complain(self, gang: Gang, more: Iterable[Complaint] = ()) -> None:
         """Values of its configuration that cannot be used: one warning each, to whoever wrote them."""
@@ -160,15 +153,15 @@ class Reporter:
         for text in (*gang.spec.warnings, *(describe(complaint, used) for complaint in more)):
             if self._is_new_complaint(gang, text):
                 self.gang_event(gang, "Warning", "InvalidGangSpec", text)
-        for wishes, member in gang.voices():
-            for complaint in wishes.complaints:
+        for declaration, member in gang.declarations():
+            for complaint in declaration.complaints:
                 text = describe(complaint, used)
                 if self._is_new_complaint(gang, text):
                     self._event(member, "Warning", "InvalidGangSpec", "Scheduling", text)
 
     def abandon(self, pod: PodRecord) -> None:
         """Its gang timed out: the pod is left alone until its owner takes the annotation away."""
-        self.lane.put(partial(self._annotate, ref(pod), {GANG_TIMEOUT: "true"}))
+        self._lane.put(partial(self._annotate, ref(pod), {GANG_TIMEOUT: "true"}))
 
     def _is_new_complaint(self, gang: Gang, text: str) -> bool:
         if (gang.id, text) in self._complained:
@@ -190,16 +183,14 @@ class Reporter:
                 return  # another pod of the name
             self._lost("annotation", f"{pod.namespace}/{pod.name}", error)
             again = partial(self._annotate, pod, annotations, min(2 * after_s, _SAY_AGAIN_MOST_S))
-            asyncio.get_running_loop().call_later(after_s, self.lane.put, again)
+            asyncio.get_running_loop().call_later(after_s, self._lane.put, again)
             return
         metrics.writes("annotation", "ok").inc()
 
     def start_over(self) -> None:
         """Leadership was lost and won again: what was not sent is not certain to have been said."""
-        self.lane.clear()
         self._cluster.gangs.take_back_abandonments()
-        self._said.clear()
-        self._restraint.clear()
+        self._throttle.clear()
         for gang in self._cluster.gangs:
             gang.told = ""
         self._complained.clear()
@@ -208,7 +199,7 @@ class Reporter:
         """Skipped when the pod is placed by now or a newer message follows; repeated when the pod changed meanwhile."""
         for pause_s in _CONFLICT_PAUSES_S:
             pod = self._cluster.pods.get(uid)
-            if pod is None or self._said.get(uid) != refusal.message:
+            if pod is None or self._throttle.said(uid) != refusal.message:
                 return
             if pod.node and not self._cluster.gangs.is_waiting(pod):
                 return
@@ -230,11 +221,11 @@ class Reporter:
     def _say_later(self, uid: str, refusal: Refusal, after_s: float) -> None:
         """A parked pod may not be tried again for hours, and autoscalers act on its condition: it must get there."""
         again = partial(self._set_condition, uid, refusal, min(2 * after_s, _SAY_AGAIN_MOST_S))
-        asyncio.get_running_loop().call_later(after_s, self.lane.put, again)
+        asyncio.get_running_loop().call_later(after_s, self._lane.put, again)
 
     def _event(self, pod: PodRecord, kind: _Kind, reason: str, action: str, text: str, *, controller: str = "") -> None:
         note = Note(ref(pod).as_object, kind, reason, action, text, controller=controller or pod.scheduler)
-        self.lane.put(partial(self._record, note))
+        self._lane.put(partial(self._record, note))
 
     async def _record(self, note: Note) -> None:
         await self._tell(self._events.record, note, self._wall())

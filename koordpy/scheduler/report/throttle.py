@@ -17,15 +17,24 @@ _AGAIN_S = 10.0
 _FIGURES = re.compile(r"\d+")
 
 
-class Restraint:
-    """Who was told what kind of reason, and when; and what is still to be said."""
+class Throttle:
+    """What each pod was told last, and when; and what is still to be said."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
+        self._said: dict[str, str] = {}  # UID -> the message that was last put into the lane
         self._told: dict[str, tuple[str, float]] = {}  # UID -> the reason without its figures, when
         self._late: dict[str, Refusal] = {}
 
-    def holds_back(self, uid: str, refusal: Refusal) -> bool:
+    def said(self, uid: str) -> str | None:
+        """The message that a pod was told last; None: we do not know, and the API server's word counts."""
+        return self._said.get(uid)
+
+    def say(self, uid: str, message: str) -> None:
+        """A pod is told this."""
+        self._said[uid] = message
+
+    def hold_back(self, uid: str, refusal: Refusal) -> bool:
         """Whether this is to be said later, or never if something else happens first."""
         kind, now = _kind(refusal.message), self._clock()
         told = self._told.get(uid)
@@ -40,17 +49,20 @@ class Restraint:
         """What was said last is true again."""
         self._late.pop(uid, None)
 
-    def due(self) -> list[tuple[str, Refusal]]:
+    def take_due(self) -> list[tuple[str, Refusal]]:
         """What has been held back for long enough."""
         now = self._clock()
         ready = [uid for uid in self._late if now - self._told[uid][1] >= _AGAIN_S]
         return [(uid, self._late.pop(uid)) for uid in ready]
 
     def forget(self, uid: str) -> None:
+        self._said.pop(uid, None)
         self._told.pop(uid, None)
         self._late.pop(uid, None)
 
     def clear(self) -> None:
+        """It is not certain what was said: everything is said again, unless the API server has it."""
+        self._said.clear()
         self._told.clear()
         self._late.clear()
 

@@ -150,6 +150,10 @@ def unsupported_media_type(accepted: list[str]) -> ApiError:
     )
 
 
+def wrong_form(message: str) -> ApiError:
+    return ApiError(406, "NotAcceptable", message, details=None)
+
+
 def not_acceptable(accepted: str) -> ApiError:
     return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {accepted}", details=None)
 

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from koordpy.sim.embedded import discovery, errors, openapi, podoperations, reviews, tables
-from koordpy.sim.embedded.reading import encode_list, encoded, find_page
+from koordpy.sim.embedded import discovery, errors, forms, openapi, podoperations, reviews
+from koordpy.sim.embedded.reading import find_page
 from koordpy.sim.embedded.request import JSON_TYPE, Request, Response
 from koordpy.sim.embedded.watching import Watch
 from koordpy.sim.embedded.writing import Writer
@@ -138,20 +138,14 @@ class Api:
         stored = self.backend.store.get(target.resource.storage, target.namespace, target.name)
         if stored is None:
             raise errors.not_found(target.resource, target.name)
-        if request.wants_table:
-            return Response.of(tables.of_object(self.backend, target.resource, request, stored))
-        return Response(200, encoded(target.resource, stored))
+        return Response(200, forms.of_object(self.backend, target.resource, request, stored))
 
     def _list(self, request: Request, target: Target) -> Response:
         page = find_page(self.backend, target.resource, request, target.namespace)
-        if request.wants_table:
-            return Response.of(tables.of_page(self.backend, target.resource, request, page))
-        return Response(200, encode_list(target.resource, page))
+        return Response(200, forms.of_page(self.backend, target.resource, request, page))
 
     def _watch(self, request: Request, target: Target) -> Response:
-        encode = tables.watch_encoder(self.backend, target.resource, request) if request.wants_table else None
-        watch = Watch(self.backend, target.resource, request, target.namespace, encode=encode, name=target.name)
-        return Response(200, watch)
+        return Response(200, Watch(self.backend, target.resource, request, target.namespace, name=target.name))
 
     def _create(self, request: Request, target: Target) -> Response:
         writer = Writer(self.backend, target.resource, request)
@@ -161,16 +155,13 @@ class Api:
         headers = dict(JSON_TYPE)
         if writer.warnings:
             headers["Warning"] = ", ".join(f'299 - "{_quoted(text)}"' for text in writer.warnings)
-        if request.wants_table:
-            table = tables.of_object(self.backend, writer.resource, request, stored)
-            return Response(status, Response.of(table).body, headers)
-        return Response(status, encoded(writer.resource, stored), headers)
+        return Response(status, forms.of_object(self.backend, writer.resource, request, stored), headers)
 
     def _delete(self, request: Request, target: Target) -> Response:
         writer = Writer(self.backend, target.resource, request)
         last, gone = writer.delete(target.namespace, target.name, _delete_options(request))
         if not gone or writer.strategy.returns_deleted:
-            return Response(200, encoded(target.resource, last))
+            return Response(200, forms.of_object(self.backend, target.resource, request, last))
         details = {"name": target.name, "group": target.resource.group, "kind": target.resource.plural}
         details["uid"] = last.obj["metadata"]["uid"]
         details = {key: value for key, value in details.items() if value}
@@ -183,7 +174,7 @@ class Api:
         options = _delete_options(request)
         for stored in page.items:
             writer.delete_stored(stored, options)
-        return Response(200, encode_list(target.resource, page))
+        return Response(200, forms.of_page(self.backend, target.resource, request, page))
 
 
 def _json(request: Request) -> Obj:

@@ -16,6 +16,8 @@ from koordpy.sim.embedded.errors import ApiError, bad_request, not_acceptable
 
 Obj = dict[str, Any]
 JSON_TYPE = {"Content-Type": "application/json"}
+_SERVED = ("json", "*/*", "application/*", "yaml", "text/")
+_CONVERSIONS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 
 class ConnectionCut(Exception):
@@ -61,14 +63,29 @@ class Request:
         return self.headers.get("content-type", "").partition(";")[0].strip()
 
     @property
-    def wants_table(self) -> bool:
-        return "as=Table" in self.headers.get("accept", "")
+    def wants(self) -> str:
+        """The kind of `meta.k8s.io` that the client wants in place of the object, such as Table; empty for none.
+
+        Of the media types that it accepts the first counts that can be served; a client that takes only protobuf is
+        refused, and most name JSON as their second choice.
+        """
+        accept = self.headers.get("accept", "")
+        if "as=" not in accept and (not accept or any(kind in accept for kind in _SERVED)):
+            return ""  # nearly all of them
+        for choice in accept.split(","):
+            kind, *parameters = (part.strip() for part in choice.split(";"))
+            asked = dict(part.partition("=")[::2] for part in parameters)
+            if not any(served in kind for served in _SERVED):
+                continue
+            if "as" not in asked:
+                return ""
+            if asked["as"] in _CONVERSIONS and asked.get("g") == "meta.k8s.io" and asked.get("v") == "v1":
+                return asked["as"]
+        raise not_acceptable("application/json")
 
     def check_acceptable(self) -> None:
-        """Refuse a client that takes only protobuf; most name JSON as their second choice."""
-        accept = self.headers.get("accept", "")
-        if accept and not any(kind in accept for kind in ("json", "*/*", "application/*", "yaml", "text/")):
-            raise not_acceptable("application/json")
+        """Refuse a client that takes nothing that can be served, before anything is done for it."""
+        _ = self.wants
 
     def json(self) -> Obj:
         try:

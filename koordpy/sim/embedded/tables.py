@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from koordpy.sim.embedded import podtable
 from koordpy.sim.embedded.columns import Column, age, at_path, number, text
@@ -65,11 +62,6 @@ def of_page(backend: Backend, resource: Resource, request: Request, page: Page) 
 
 def of_object(backend: Backend, resource: Resource, request: Request, stored: Stored) -> Obj:
     return _rows(backend, resource, request).table([stored], {"resourceVersion": str(stored.rv)})
-
-
-def watch_encoder(backend: Backend, resource: Resource, request: Request) -> Callable[[Stored], bytes]:
-    """Each event carries a table of one row."""
-    return lambda stored: msgspec.json.encode(of_object(backend, resource, request, stored))
 
 
 def _columns(resource: Resource) -> list[Column]:

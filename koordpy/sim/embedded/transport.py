@@ -12,7 +12,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from koordpy.kube.errors import Unavailable, error_of
-from koordpy.kube.http.transport import MaySend, Response, always
+from koordpy.kube.http.transport import JSON, MaySend, Response, always
 from koordpy.sim.embedded.request import ConnectionCut, Request
 
 if TYPE_CHECKING:
@@ -33,10 +33,11 @@ class DirectTransport:
         body: bytes = b"",
         *,
         content_type: str,
+        accept: str = JSON,
         timeout_s: float,
         may_send: MaySend = always,
     ) -> Response:
-        request = Request.of_target(method, path, {"content-type": content_type, "accept": "application/json"}, body)
+        request = Request.of_target(method, path, {"content-type": content_type, "accept": accept}, body)
         if not may_send():
             raise Unavailable(f"{method} {path}: held back")
         try:
@@ -51,9 +52,9 @@ class DirectTransport:
         return Response(answer.status, answer.body, answer.headers.get("Retry-After"))
 
     @asynccontextmanager
-    async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
         try:
-            answer = await self._handle(Request.of_target("GET", path, {"accept": "application/json"}, b""))
+            answer = await self._handle(Request.of_target("GET", path, {"accept": accept}, b""))
         except ConnectionCut:
             raise Unavailable(f"GET {path}: connection broke") from None
         if isinstance(answer.body, bytes):

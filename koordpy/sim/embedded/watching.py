@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from koordpy.sim.embedded import errors
-from koordpy.sim.embedded.reading import encoded, matcher
+from koordpy.sim.embedded import errors, forms
+from koordpy.sim.embedded.reading import matcher
 from koordpy.sim.embedded.store import ADDED, DELETED, MODIFIED, Change, Stored
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from koordpy.sim.embedded.resources import Resource
 
 Obj = dict[str, Any]
-Encode = Callable[[Stored], bytes]
 
 BOOKMARK_EVERY = 60.0  # seconds, as the real server
 BOOKMARK_BEFORE_END = 2.0  # seconds before a watch times out, so that its client can resume from there
@@ -42,14 +41,14 @@ class Watch:
         request: Request,
         namespace: str,
         *,
-        encode: Encode | None = None,
         name: str = "",
     ) -> None:
         self._store = backend.store
         self._resource = resource
         self._namespace = namespace
         self._matches = matcher(request, resource, name)
-        self._encode = encode or (lambda stored: encoded(resource, stored))
+        self._encode = forms.of_event(backend, resource, request)
+        self._type_of_bookmark = forms.type_of_bookmark(resource, request)
         self._bookmarks = request.flag("allowWatchBookmarks")
         self._lines: deque[bytes] = deque()
         self._wake = asyncio.Event()
@@ -114,7 +113,7 @@ class Watch:
         metadata: Obj = {"resourceVersion": str(self._store.rv), "creationTimestamp": None}
         if annotations:
             metadata["annotations"] = annotations
-        obj = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}
+        obj = {**self._type_of_bookmark, "metadata": metadata}
         return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
 
     def _next_bookmark(self, now: float) -> float:

@@ -1,4 +1,4 @@
-"""One gang: its members by standing, what they say, and what follows from that.
+"""One gang: its members by standing, what they declare, and what follows from that.
 
 Members are known by UID: a pod made again under the same name is a new member. Nothing is decided here.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from koordpy.api.gangs import SAYS_NOTHING, Wishes
+from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration
 from koordpy.api.keys import DISRUPTION_MODE
 from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
 from koordpy.state.gangs.spec import GangDefaults, GangSpec, resolve
@@ -22,8 +22,8 @@ class Gang:
     """One gang. Its members stand in exactly one of `pending`, `assumed`, `bound` and `absent`, each by UID."""
 
     __slots__ = (
-        "_labelled", "_priorities", "_voices", "absent", "assumed", "bound", "created", "finished", "id", "pending",
-        "pod_groups", "recovering", "spec", "started", "succeeded", "told", "waiting",
+        "_declared", "_labelled", "_priorities", "absent", "assumed", "bound", "created",
+        "finished", "id", "pending", "pod_groups", "recovering", "spec", "started", "succeeded", "told", "waiting",
     )  # fmt: skip
 
     def __init__(self, gang_id: str) -> None:
@@ -41,7 +41,7 @@ class Gang:
         self.recovering = False  # found half-bound when we began, or a bind of it failed; and not complete since
         self.told = ""  # what was last said about it as a whole
         self.spec = GangSpec()
-        self._voices: dict[Wishes, _Voice] = {}
+        self._declared: dict[GangDeclaration, _Declarers] = {}
         self._labelled = 0  # members by a label that stands for a PodGroup
         self._priorities: Counter[int] = Counter()  # of pending and assumed members
 
@@ -68,7 +68,7 @@ class Gang:
 
     @property
     def initialised(self) -> bool:
-        """There is a minimum, and the PodGroup that a label promised."""
+        """There is a minimum, and the PodGroup that a label names."""
         return self.spec.minimum is not None and (bool(self.pod_groups) or not self.by_pod_group)
 
     @property
@@ -130,67 +130,89 @@ class Gang:
                 return standing
         return None
 
-    # --- whose word counts ---
+    def recount(self, members: Iterable[tuple[PodRecord, dict[str, PodRecord]]]) -> None:
+        """Sort members anew, each with its standing; one that waited at Permit and is assumed goes on waiting."""
+        waiting = set(self.waiting)
+        for each in (
+            self.pending,
+            self.assumed,
+            self.bound,
+            self.absent,
+            self.waiting,
+            self._declared,
+            self._priorities,
+        ):
+            each.clear()
+        self._labelled = 0
+        for record, standing in members:
+            self.enter(record, standing)
+            self.declare(None, record)
+        self.waiting |= waiting & self.assumed.keys()
 
-    def voices(self) -> Iterator[tuple[Wishes, PodRecord]]:
-        """The different things that members say, each with the oldest that says it."""
-        for wishes, voice in self._voices.items():
-            yield wishes, voice.oldest
+    # --- whose declaration counts ---
 
-    def hear(self, before: PodRecord | None, now: PodRecord | None) -> bool:
-        """A member says something, says something else or is gone; says whether the configuration may have changed.
+    def declarations(self) -> Iterator[tuple[GangDeclaration, PodRecord]]:
+        """The different things that members declare, each with the oldest that does."""
+        for declaration, declarers in self._declared.items():
+            yield declaration, declarers.oldest
 
-        A thousand members that say the same thing must be cheap: it changes nothing if an older one has said it.
+    def declare(self, before: PodRecord | None, now: PodRecord | None) -> bool:
+        """A member declares something, something else, or is gone; says whether the configuration may have changed.
+
+        A thousand members that declare the same must be cheap: a further one changes nothing unless it is older.
         """
         changed = False
-        if now is not None and now.wishes != SAYS_NOTHING:
-            changed = now.wishes not in self._voices
-            changed |= self._voices.setdefault(now.wishes, _Voice()).add(now)
-        if before is not None and before.wishes != SAYS_NOTHING and (now is None or now.wishes != before.wishes):
-            voice = self._voices[before.wishes]
-            changed |= voice.remove(before)
-            if not voice:
-                del self._voices[before.wishes]
+        if now is not None and now.declaration != DECLARES_NOTHING:
+            changed = now.declaration not in self._declared
+            changed |= self._declared.setdefault(now.declaration, _Declarers()).add(now)
+        if before is None or before.declaration == DECLARES_NOTHING:
+            return changed
+        if now is not None and now.declaration == before.declaration:
+            return changed
+        declarers = self._declared[before.declaration]
+        changed |= declarers.remove(before)
+        if not declarers:
+            del self._declared[before.declaration]
         return changed
 
     def resolve(self, defaults: GangDefaults) -> None:
-        oldest_first = sorted(self._voices.items(), key=lambda said: _by_age(said[1].oldest))
-        self.spec = resolve((wishes for wishes, _ in oldest_first), self.pod_group, defaults)
+        oldest_first = sorted(self._declared.items(), key=lambda item: _by_age(item[1].oldest))
+        self.spec = resolve((declaration for declaration, _ in oldest_first), self.pod_group, defaults)
 
 
-class _Voice:
-    """Members that say the same, and which of them is the oldest."""
+class _Declarers:
+    """Members that declare the same, and which of them is the oldest."""
 
-    __slots__ = ("_by_age", "_records")
+    __slots__ = ("_by_age", "_members")
 
     def __init__(self) -> None:
-        self._records: dict[str, PodRecord] = {}
+        self._members: dict[str, PodRecord] = {}
         self._by_age: list[tuple[float, str, str]] = []  # a heap; those that are gone fall out at the top
 
     def __bool__(self) -> bool:
-        return bool(self._records)
+        return bool(self._members)
 
     @property
     def oldest(self) -> PodRecord:
-        while self._by_age[0][-1] not in self._records:
+        while self._by_age[0][-1] not in self._members:
             heapq.heappop(self._by_age)
-        return self._records[self._by_age[0][-1]]
+        return self._members[self._by_age[0][-1]]
 
-    def add(self, record: PodRecord) -> bool:
+    def add(self, member: PodRecord) -> bool:
         """Says whether it is the oldest now."""
-        if record.uid not in self._records:
-            heapq.heappush(self._by_age, (*_by_age(record), record.uid))
-        self._records[record.uid] = record
-        if len(self._by_age) > 2 * len(self._records) + 8:  # most of it is gone, behind an old one that stays
-            self._by_age = sorted((*_by_age(each), each.uid) for each in self._records.values())
-        return self.oldest is record
+        if member.uid not in self._members:
+            heapq.heappush(self._by_age, (*_by_age(member), member.uid))
+        self._members[member.uid] = member
+        if len(self._by_age) > 2 * len(self._members) + 8:  # most of it is gone, behind an old one that stays
+            self._by_age = sorted((*_by_age(each), each.uid) for each in self._members.values())
+        return self.oldest is member
 
-    def remove(self, record: PodRecord) -> bool:
+    def remove(self, member: PodRecord) -> bool:
         """Says whether it was the oldest."""
-        was_oldest = self.oldest.uid == record.uid
-        del self._records[record.uid]
+        was_oldest = self.oldest.uid == member.uid
+        del self._members[member.uid]
         return was_oldest
 
 
-def _by_age(record: PodRecord) -> tuple[float, str]:
-    return record.created, record.name
+def _by_age(member: PodRecord) -> tuple[float, str]:
+    return member.created, member.name

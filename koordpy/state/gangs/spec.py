@@ -1,7 +1,7 @@
 """How a gang is configured: whose word counts, field by field.
 
 A member pod's annotation wins over the PodGroup's annotation, that over the PodGroup's `spec`, and that over the
-configuration of the scheduler. Among members the oldest that says something usable is heard.
+configuration of the scheduler. Among members that live, the oldest that declares something usable counts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from koordpy.api import keys
 from koordpy.api.errors import MalformedValue
-from koordpy.api.gangs import SAYS_NOTHING, Complaint, MatchPolicy, Mode, Wishes, describe, wishes_of
+from koordpy.api.gangs import DECLARES_NOTHING, Complaint, GangDeclaration, MatchPolicy, Mode, declaration_of, describe
 from koordpy.api.podgroup import PodGroup
 from koordpy.state.nodes.resources import amount
 
@@ -53,14 +53,14 @@ class GangSpec(NamedTuple):
         }
 
 
-def resolve(voices: Iterable[Wishes], pod_group: PodGroup | None, defaults: GangDefaults) -> GangSpec:
-    """The configuration from what the members say, oldest first, and from their PodGroup."""
-    by_annotation = wishes_of(pod_group.metadata) if pod_group is not None else SAYS_NOTHING
+def resolve(members: Iterable[GangDeclaration], pod_group: PodGroup | None, defaults: GangDefaults) -> GangSpec:
+    """The configuration from what the members declare, oldest first, and from their PodGroup."""
+    by_annotation = declaration_of(pod_group.metadata) if pod_group is not None else DECLARES_NOTHING
     by_spec, min_resources, problems = _of_spec(pod_group)
-    heard = (*voices, by_annotation, by_spec)
+    declared = (*members, by_annotation, by_spec)
 
     def first(field: str, default: Any = None) -> Any:
-        return next((value for wishes in heard if (value := getattr(wishes, field)) is not None), default)
+        return next((value for declaration in declared if (value := getattr(declaration, field)) is not None), default)
 
     minimum: int | None = first("minimum")
     spec = GangSpec(
@@ -78,19 +78,19 @@ def resolve(voices: Iterable[Wishes], pod_group: PodGroup | None, defaults: Gang
     return spec._replace(warnings=tuple(describe(complaint, used) for complaint in complaints))
 
 
-def _of_spec(pod_group: PodGroup | None) -> tuple[Wishes, tuple[tuple[str, int], ...], list[Complaint]]:
+def _of_spec(pod_group: PodGroup | None) -> tuple[GangDeclaration, tuple[tuple[str, int], ...], list[Complaint]]:
     if pod_group is None:
-        return SAYS_NOTHING, (), []
+        return DECLARES_NOTHING, (), []
     spec = pod_group.spec
     problems: list[Complaint] = []
     if spec.min_member < 0:
         problems.append(Complaint("spec.minMember", str(spec.min_member), "is below 0"))
     wait = spec.schedule_timeout_seconds
-    wishes = Wishes(
+    declaration = GangDeclaration(
         minimum=spec.min_member if spec.min_member >= 0 else None,
         wait_s=float(wait) if wait is not None and wait > 0 else None,
     )
-    return wishes, tuple(_amounts(spec.min_resources, problems)), problems
+    return declaration, tuple(_amounts(spec.min_resources, problems)), problems
 
 
 def _amounts(quantities: Mapping[str, str | int], problems: list[Complaint]) -> Iterator[tuple[str, int]]:

@@ -6,11 +6,14 @@ may be here before its PodGroup, collecting pods, and after its last pod. Nothin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 
-from koordpy.api.gangs import wishes_of
+from koordpy.api.gangs import declaration_of
+from koordpy.api.pod import Pod
 from koordpy.api.podgroup import PodGroup
 from koordpy.api.times import seconds_of_instant
+from koordpy.state.changes import ChangeLog
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup, GangGroups
 from koordpy.state.gangs.spec import GangDefaults, GangSpec
@@ -20,15 +23,14 @@ from koordpy.state.pods import PodRecord
 class GangTable:
     """Every gang by id, and who waits for whom."""
 
-    def __init__(self) -> None:
+    def __init__(self, schedulers: Collection[str], defaults: GangDefaults, changes: ChangeLog) -> None:
+        self._schedulers = schedulers  # ours: pods of others are never members that count
+        self._defaults, self._changes = defaults, changes
         self._gangs: dict[str, Gang] = {}
         self._finished: dict[str, str] = {}  # UID of a finished member -> its gang
         self._abandoned: set[str] = set()  # UIDs of members that timed out, until the API server says so
         self._holders: set[str] = set()  # gangs of which somebody waits at Permit, and some that did
         self._groups = GangGroups()
-        self.schedulers: Collection[str] = ()  # ours: pods of others are never members that count
-        self.defaults = GangDefaults()
-        self.news: set[GangGroup] = set()  # groups that something happened to, until somebody takes note
 
     def get(self, gang_id: str) -> Gang | None:
         return self._gangs.get(gang_id)
@@ -60,13 +62,13 @@ class GangTable:
         gang.enter(record, now)
         if waits and now is gang.assumed:
             gang.waiting.add(record.uid)
-        if gang.hear(before, record):
+        if gang.declare(before, record):
             self._resolve(gang)
         if record.bound and now is not gang.absent:
-            self.has_begun(gang)
+            self.mark_started(gang)
         if (
             before is None or was is not now or before.shape is not record.shape
-            or before.priority != record.priority or before.wishes != record.wishes
+            or before.priority != record.priority or before.declaration != record.declaration
             or before.nominated_node != record.nominated_node
         ):  # fmt: skip
             self._tell(gang)
@@ -80,23 +82,24 @@ class GangTable:
         self._tell(gang)
         self._abandoned.discard(record.uid)
         gang.leave(record, standing)
-        if gang.hear(record, None):
+        if gang.declare(record, None):
             self._resolve(gang)
         self._drop_if_gone(gang)
 
-    def member_finished(self, uid: str, gang_id: str, *, succeeded: bool, was_bound: bool) -> None:
+    def member_finished(self, pod: Pod, gang_id: str) -> None:
         """A member has run to its end. One that succeeded is counted for as long as its pod is there."""
+        uid = pod.metadata.uid
         if self._finished.get(uid) == gang_id:
             return
         self.finished_gone(uid)  # from the gang that it was in before, should its owner have moved it
         self._finished[uid] = gang_id
         gang = self._open(gang_id)
-        if was_bound:
-            self.has_begun(gang)  # first: it may still be among the bound ones, and must not count twice
+        if pod.spec.node_name:
+            self.mark_started(gang)  # first: it may still be among the bound ones, and must not count twice
         gang.finished.add(uid)
-        if succeeded:
+        if pod.status.phase == "Succeeded":
             gang.succeeded.add(uid)
-            if uid not in gang.bound:  # it was on its way out, and has come to a good end all the same
+            if uid not in gang.bound:  # it was terminating, and has succeeded all the same
                 gang.recovering &= not gang.is_bound
         self._tell(gang)
 
@@ -129,7 +132,7 @@ class GangTable:
 
     # --- what the scheduler does ---
 
-    def has_begun(self, gang: Gang) -> None:
+    def mark_started(self, gang: Gang) -> None:
         """A member is bound: from here on the gang has started."""
         gang.recovering &= not gang.is_bound
         if not gang.started:
@@ -141,6 +144,12 @@ class GangTable:
         gang = self._gangs[record.gang]
         gang.waiting.add(record.uid)
         self._holders.add(gang.id)
+
+    def wait_no_more(self, record: PodRecord) -> None:
+        """A member waits no more: it is about to be bound, or unreserved."""
+        gang = self._gangs.get(record.gang)
+        if gang is not None:
+            gang.waiting.discard(record.uid)
 
     def all_waiting(self) -> Iterator[PodRecord]:
         """Everybody who waits at Permit."""
@@ -223,7 +232,7 @@ class GangTable:
         return gang
 
     def _standing(self, gang: Gang, record: PodRecord) -> dict[str, PodRecord]:
-        if record.scheduler not in self.schedulers or record.terminating:
+        if record.scheduler not in self._schedulers or record.terminating:
             return gang.absent
         if record.bound:
             return gang.bound
@@ -231,11 +240,27 @@ class GangTable:
             return gang.assumed
         return gang.pending if record.schedulable else gang.absent
 
+    def recount(self, records: Iterable[PodRecord]) -> None:
+        """Sort every member anew, from the pod records alone."""
+        members: defaultdict[str, list[PodRecord]] = defaultdict(list)
+        for record in records:
+            if record.gang:
+                self._open(record.gang)
+                members[record.gang].append(record)
+        for gang in list(self._gangs.values()):
+            gang.recount((record, self._standing(gang, record)) for record in members[gang.id])
+            self._resolve(gang)
+            self._tell(gang)
+            self._drop_if_gone(gang)
+
     def _tell(self, gang: Gang) -> None:
-        self.news |= self._groups.reached_by(gang.id)
+        self._changes.add_groups(self._groups.reached_by(gang.id))
 
     def _resolve(self, gang: Gang) -> None:
-        gang.resolve(self.defaults)
+        before = gang.minimum
+        gang.resolve(self._defaults)
+        if gang.minimum != before:
+            gang.recovering &= not gang.is_bound  # by the minimum that it has now
         others = tuple(each for each in gang.spec.group if each != gang.id)
         if others != self._groups.lists(gang.id):
             self._tell(gang)  # those whom it leaves
@@ -252,4 +277,4 @@ class GangTable:
 def _says_the_same(one: PodGroup, other: PodGroup) -> bool:
     if one.metadata.uid != other.metadata.uid or one.spec != other.spec:
         return False
-    return wishes_of(one.metadata) == wishes_of(other.metadata)
+    return declaration_of(one.metadata) == declaration_of(other.metadata)

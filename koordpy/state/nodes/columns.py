@@ -23,8 +23,9 @@ _FIRST_ROWS = 64
 class NodeColumns:
     """What every node is and has, and what is taken of it."""
 
-    def __init__(self, resources: ResourceTable) -> None:
+    def __init__(self, resources: ResourceTable, *, counts_all_resources: bool = True) -> None:
         self._resources = resources
+        self.counts_all_resources = counts_all_resources  # False: some profile ignores some, so room is no argument
         self.names: list[str] = [""] * _FIRST_ROWS
         self._row_of: dict[str, int] = {}
         self._free = list(range(_FIRST_ROWS - 1, -1, -1))
@@ -40,10 +41,10 @@ class NodeColumns:
         self.taint_code: Ints = np.zeros(_FIRST_ROWS, dtype=np.int64)  # [N]: index into taint_sets
         self.images: list[dict[str, int]] = [{} for _ in range(_FIRST_ROWS)]  # name -> bytes
         self.image_nodes: dict[str, int] = {}  # name -> how many nodes have it
-        # Raised when labels, taints or images change, or rows; what is derived from those is kept until then.
+        # Raised when labels, taints or rows change; what is derived from those is kept until then.
         self.static_generation = 0
+        self.image_generation = 0  # raised when images or rows change; images are pulled all the time
         self.label_generation = 0  # raised when labels or rows change
-        self.counts_all_resources = True  # False: some profile ignores resources, so lack of room is no argument
         self.usage_log = RowLog()  # rows whose allocatable or usage changed
 
     def __len__(self) -> int:
@@ -132,7 +133,7 @@ class NodeColumns:
         for name in images.keys() - before.keys():
             self.image_nodes[name] = self.image_nodes.get(name, 0) + 1
         self.images[row] = images
-        self.static_generation += 1
+        self.image_generation += 1
 
     # --- what is taken of it ---
 
@@ -147,6 +148,13 @@ class NodeColumns:
         self.requested[shape.rows[:, None], rows] += shape.amounts[:, None] * counts
         self.scored[:, rows] += shape.scored[:, None] * counts
         self.usage_log.touch_all(rows)
+
+    def clear_usage(self) -> None:
+        """Nothing is taken of any node, until it is counted anew; and nothing that was derived from nodes holds."""
+        self.requested[:] = 0
+        self.scored[:] = 0
+        self.usage_log.forget()
+        self._rows_changed()
 
     def slots(self, shape: Shape) -> int:
         """How many pods of a shape there is room for, as far as resources go."""
@@ -195,6 +203,7 @@ class NodeColumns:
     def _rows_changed(self) -> None:
         self._ranks = None
         self.static_generation += 1
+        self.image_generation += 1
         self.label_generation += 1
 
     def _grow_nodes(self) -> None:

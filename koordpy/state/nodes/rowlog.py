@@ -34,6 +34,11 @@ class RowLog:
             self._forgotten += _LONGEST // 2
             del self._rows[: _LONGEST // 2]
 
+    def forget(self) -> None:
+        """Any row may have changed: whoever looked before computes all of them again."""
+        self._forgotten += len(self._rows) + 1
+        self._rows.clear()
+
     def since(self, position: int) -> Ints | None:
         """The rows that changed since then, each once; None when that is forgotten."""
         if position < self._forgotten:

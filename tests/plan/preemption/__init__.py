@@ -1,1 +1,1 @@
-"""Preemption without a cluster around it: what `make_room` promises, on small pictures and on random ones."""
+"""Preemption without a cluster around it: what `find_preemption` promises, on small pictures and on random ones."""

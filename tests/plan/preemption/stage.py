@@ -18,8 +18,8 @@ from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement.gangs import plan_gangs
 from koordpy.plan.placement.pods import plan
-from koordpy.plan.preemption.eligibility import Preemption, make_room
-from koordpy.state.cluster import Cluster
+from koordpy.plan.preemption.eligibility import Preemption, find_preemption
+from koordpy.state.cluster import Cluster, ClusterOptions
 from tests.builders import Json, node_json, pod_json, typed, with_identity
 
 SCHEDULER = "koord-scheduler"
@@ -98,9 +98,7 @@ class Stage:
 
     def picture(self, without: Collection[str] = (), promised: Mapping[str, str] | None = None) -> Cluster:
         """Made anew, without pods of these names; and with members of the job `promised` their nodes."""
-        cluster = Cluster()
-        cluster.gangs.schedulers = (SCHEDULER,)
-        cluster.evictable.protected_namespaces = self.protected_namespaces
+        cluster = Cluster(ClusterOptions(schedulers=(SCHEDULER,), protected_namespaces=self.protected_namespaces))
         for each in self.nodes:
             cluster.upsert_node(typed(each, Node))
         for each in self.pod_groups:
@@ -125,7 +123,7 @@ class Stage:
 
     def asked(self) -> Preemption | str:
         cluster = self.picture()
-        return make_room(self.job(cluster), cluster, PROFILES)
+        return find_preemption(self.job(cluster), cluster, PROFILES)
 
     def victims(self) -> list[str]:
         """Whom the job would evict, by name; there must be such a preemption."""

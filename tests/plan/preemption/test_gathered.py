@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.plan.placement.jobs import plan_job
-from koordpy.plan.preemption.eligibility import Preemption, make_room
+from koordpy.plan.preemption.eligibility import Preemption, find_preemption
 from koordpy.plan.preemption.search import is_whole
 from koordpy.plan.topology.gather import Gathering
 from koordpy.state.cluster import Cluster
@@ -35,7 +35,7 @@ class Network(Stage):
 
     def gathered(self, rules: str = "") -> Preemption | str:
         cluster = self.picture()
-        return make_room(self.job(cluster), cluster, PROFILES, rules_of(rules))
+        return find_preemption(self.job(cluster), cluster, PROFILES, rules_of(rules))
 
     def nominations(self, rules: str = "") -> dict[str, str]:
         found = self.gathered(rules)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from koordpy.plan.preemption.eligibility import Preemption
+import pytest
+
+from koordpy.plan.preemption.eligibility import Preemption, find_preemption
 from tests.plan.constraints import HOSTNAME, ZONE, affinity, host_port, pod_term, selector, spread_over, taint
-from tests.plan.preemption.stage import HIGH, stage
+from tests.plan.preemption.stage import HIGH, PROFILES, stage
 
 APART_FROM_WEB = affinity(apart=[pod_term(HOSTNAME, selector(app="web"))])
 
@@ -220,6 +222,23 @@ def test_room_promised_to_a_pod_of_lower_priority_may_be_taken() -> None:
     here.waits("later", "n1", cpu=2, priority=HIGH - 1)
     here.wants("p", cpu=2)
     assert here.victims() == ["b"]
+
+
+@pytest.mark.parametrize(("priority", "displaced"), [(HIGH - 11, ["other"]), (HIGH - 10, []), (HIGH - 5, [])])
+def test_a_job_of_mixed_priorities_takes_nominations_only_below_its_lowest_member(
+    priority: int, displaced: list[str]
+) -> None:
+    """What the search keeps free for another, nobody takes from it later."""
+    here = stage("n1")
+    here.runs("a", "n1", cpu=4)
+    here.waits("other", "n1", cpu=1, priority=priority)
+    here.wants("high", gang="g", cpu=1)
+    here.wants("low", gang="g", cpu=1, priority=HIGH - 10)
+    here.demands.append(("default/g", 2, ["high", "low"]))
+    cluster = here.picture()
+    found = find_preemption(here.job(cluster), cluster, PROFILES)
+    assert isinstance(found, Preemption)
+    assert [pod.name for pod in found.displaced] == displaced
 
 
 # --- protection ---

@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import GROUPS, SIGS_GROUP, PodGroup
+from koordpy.api.podgroup import SIGS_GROUP, PodGroup
 from koordpy.plan.framework.profiles import default_profile
-from koordpy.scheduler.ingest.intake import PodGroupIntake
 from koordpy.scheduler.settings import GangSettings
 from tests.builders import Json, pod_json, typed, with_identity
 from tests.scheduler.wakeups.rig import SCHEDULER, Rig, uid
@@ -30,8 +29,7 @@ class GangRig(Rig):
     def __init__(self, *, on_timeout: str = "Abandon", max_gap_percent: int = 100, **given: Any) -> None:
         gangs = GangSettings(on_timeout=on_timeout, max_gap_percent=max_gap_percent, preemption=False)
         super().__init__(_PROFILE, gangs=gangs, **given)
-        self.cluster.evictable.in_use = False
-        self.pod_groups = {group: PodGroupIntake(group, self.cluster, self.queue, self.jobs) for group in GROUPS}
+        self.pod_groups = self.built.sinks.pod_groups
 
     # --- what the watches say ---
 
@@ -63,7 +61,7 @@ class GangRig(Rig):
 
     def message(self, name: str) -> str:
         """What the pod was told last."""
-        return self.reporter._said.get(uid(name), "")
+        return self.throttle._said.get(uid(name), "")
 
 
 def saying(

@@ -32,7 +32,7 @@ class Binds:
 
 def send(rig: GangRig, most: int = 100) -> None:
     """Carry out the binds that were decided."""
-    binds = rig.scheduler.binder.binds
+    binds = rig.lanes.binds
     for _ in range(min(most, len(binds))):
         call: Any = binds._calls.get_nowait()()
         with pytest.raises(StopIteration):
@@ -144,7 +144,7 @@ def test_a_bind_that_keeps_failing_is_tried_again_ever_more_rarely():
         assert ticket.state is State.BACKOFF
         waits.append(round(ticket.ready_at - rig.hand_clock.now))
     assert waits == [1, 2, 4, 8, 10]
-    assert rig.reporter._said.keys() == {uid("a-1"), uid("a-2")}
+    assert rig.throttle._said.keys() == {uid("a-1"), uid("a-2")}
 
 
 def test_a_bind_that_fails_when_its_gang_sleeps_again_does_not_break_the_wake_ups():
@@ -159,7 +159,7 @@ def test_a_bind_that_fails_when_its_gang_sleeps_again_does_not_break_the_wake_up
     api.refused = {"a-1", "a-2"}
     send(rig, 1)
     rig.settle()
-    assert rig.queue._tickets["default/a"].state is State.PARKED
+    assert rig.queue._tickets["default/a"].state is State.UNSCHEDULABLE
     send(rig, 1)
     rig.settle()
     for cpu in (1, 2):

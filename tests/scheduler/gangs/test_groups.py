@@ -76,7 +76,7 @@ def test_what_a_listed_gang_has_collected_is_never_started_by_the_one_that_lists
     rig.member("b-1", says=saying("b", 1, groups=["a"]), priority=5)
     rig.settle()
     assert rig.nodes_of("b") == []
-    assert len(rig.scheduler.binder.binds) == 0
+    assert len(rig.lanes.binds) == 0
 
 
 def test_a_partner_without_members_does_not_raise_the_priority_of_a_group():

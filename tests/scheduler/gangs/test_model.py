@@ -26,9 +26,30 @@ def seeds() -> range:
     return range(int(first or 0), int(last))
 
 
-@pytest.mark.parametrize("seed", seeds())
+# Worlds that were wrong once, and what was wrong with them; each has its rule in a test of its own, too.
+ONCE_WRONG = (
+    448, 547, 865, 1136, 1181, 100059, 100524, 100932, 101283, 101567, 101759, 101901, 102037, 102169, 102229, 103241,
+    104357,
+)  # fmt: skip
+# How often a call inside koordpy raises, among the calls that are made from outside.
+MISHAPS = 0.03
+
+
+@pytest.mark.parametrize("seed", [*seeds(), *ONCE_WRONG])
 def test_whatever_happens_gangs_start_whole_and_nobody_is_left_behind(seed: int):
-    world = World(seed)
+    play(World(seed), seed)
+
+
+@pytest.mark.parametrize("seed", seeds())
+def test_whatever_raises_in_our_own_code_gangs_start_whole_and_nobody_is_left_behind(seed: int):
+    world = World(seed, mishaps=MISHAPS)
+    try:
+        play(world, seed)
+    except AssertionError as error:
+        raise AssertionError(f"{error}, after {world.mishaps.happened}") from None
+
+
+def play(world: World, seed: int) -> None:
     try:
         for step in range(STEPS):
             world.disturb()
@@ -37,6 +58,8 @@ def test_whatever_happens_gangs_start_whole_and_nobody_is_left_behind(seed: int)
             if step == STEPS - 1 or world.rng.random() < RESTS[seed % 2]:
                 world.come_to_rest()
                 checks = IN_THE_END if step == STEPS - 1 else AT_REST
+            if step == STEPS - 1:
+                world.mishaps.stop()
             wrong = wrong_with(world, checks)
             assert not wrong, f"seed {seed}, step {step}: " + "; ".join(wrong)
     finally:

@@ -19,9 +19,9 @@ def test_gangs_that_were_refused_and_deleted_leave_nothing_behind():
         rig.no_gang(gang)
         for member in ("1", "2"):
             rig.gone(f"{gang}-{member}")
-        rig.reporter.lane.clear()
-    kept = (rig.cluster.gangs, rig.jobs._groups, rig.jobs._freed, rig.queue._tickets, rig.queue._parked)
-    assert [len(each) for each in (*kept, rig.reporter._said)] == [0] * 6
+        rig.lanes.reports.clear()
+    kept = (rig.cluster.gangs, rig.jobs._groups, rig.jobs._freed, rig.queue._tickets, rig.queue._unschedulable)
+    assert [len(each) for each in (*kept, rig.throttle._said)] == [0] * 6
 
 
 def test_gangs_that_ran_and_were_deleted_leave_nothing_behind():
@@ -46,7 +46,7 @@ def test_members_that_are_replaced_do_not_pile_up_behind_one_that_stays():
             rig.gone(f"a-{number}")
     gang = rig.cluster.gangs.get("default/a")
     assert gang is not None
-    assert [len(voice._by_age) < FEW for voice in gang._voices.values()] == [True]
+    assert [len(each._by_age) < FEW for each in gang._declared.values()] == [True]
 
 
 def test_a_gang_made_again_under_the_same_name_is_told_anew():
@@ -56,9 +56,9 @@ def test_a_gang_made_again_under_the_same_name_is_told_anew():
     for _ in range(2):
         rig.gang("a", 2)
         rig.members("a", 2)
-        rig.reporter.lane.clear()
+        rig.lanes.reports.clear()
         rig.settle()
-        told.append(len(rig.reporter.lane))
+        told.append(len(rig.lanes.reports))
         rig.no_gang("a")
         rig.gone("a-1")
         rig.gone("a-2")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from koordpy.api.podgroup import SIGS_GROUP, PodGroup
+from koordpy.state.changes import ChangeLog
+from koordpy.state.gangs.spec import GangDefaults
 from koordpy.state.gangs.table import GangTable
 from tests.builders import typed
 
@@ -15,11 +17,12 @@ def pod_group(minimum: int = 2, uid: str = "u1", phase: str = "", **annotations:
 
 
 def told(first: PodGroup, second: PodGroup) -> bool:
-    gangs = GangTable()
+    changes = ChangeLog()
+    gangs = GangTable((), GangDefaults(), changes)
     gangs.set_pod_group(SIGS_GROUP, "default/a", first)
-    gangs.news.clear()
+    changes.take()
     gangs.set_pod_group(SIGS_GROUP, "default/a", second)
-    return bool(gangs.news)
+    return bool(changes)
 
 
 @pytest.mark.parametrize("other", [pod_group(phase="Running"), pod_group(**{"koordpy.io/placement": "{}"})])

@@ -21,14 +21,14 @@ def run_out(rig: GangRig) -> None:
     rig.gang("a", 3, says=WAITS)
     rig.members("a", 3)
     rig.settle()
-    assert len(rig.scheduler.room) == 1
+    assert len(rig.room) == 1
     time_passes(rig, 10)
 
 
 def time_passes(rig: GangRig, seconds: float) -> None:
     rig.hand_clock.now += seconds
-    for stay in rig.scheduler.room.overdue():
-        rig.scheduler._permit.time_out(stay)
+    for stay in rig.room.overdue():
+        rig.permit.time_out(stay)
 
 
 def test_a_gang_whose_time_is_up_holds_nothing_and_is_left_alone():
@@ -109,8 +109,8 @@ class DeafApi:
 def tell(rig: GangRig, loop: HandLoop) -> None:
     """Carry out what is to be told, for a minute."""
     for _ in range(60):
-        while len(rig.reporter.lane):
-            loop.start(rig.reporter.lane._calls.get_nowait()())
+        while len(rig.lanes.reports):
+            loop.start(rig.lanes.reports._calls.get_nowait()())
         loop.turn()
         rig.hand_clock.now += 1
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.scheduler.gangs.rig import GangRig, saying
+from koordpy.api.pod import Pod
+from tests.builders import typed
+from tests.scheduler.gangs.rig import GangRig, member_json, saying
 
 NON_STRICT = saying(mode="NonStrict", wait="60s")
 
@@ -30,7 +32,7 @@ def test_the_time_of_a_gang_made_again_begins_anew():
     rig.hand_clock.now += 50
     rig.members("a", 3)
     rig.settle()
-    stay = rig.scheduler.room.get("default/a")
+    stay = rig.room.get("default/a")
     assert stay is not None
     assert stay.until >= began + 50 + 60
 
@@ -39,8 +41,8 @@ def test_a_gang_of_which_nobody_waits_any_more_does_not_time_out():
     rig = waiting()
     delete(rig)
     rig.hand_clock.now += 100
-    assert rig.scheduler.room.overdue() == []
-    assert len(rig.scheduler.room) == 0
+    assert rig.room.overdue() == []
+    assert len(rig.room) == 0
 
 
 def test_a_member_that_lost_its_place_and_got_another_is_released_once():
@@ -49,15 +51,15 @@ def test_a_member_that_lost_its_place_and_got_another_is_released_once():
     rig.node("n2", cpu=3)
     rig.settle()
     assert rig.nodes_of("a") == ["n2"] * 3
-    assert len(rig.scheduler.binder.binds) == 3
+    assert len(rig.lanes.binds) == 3
 
 
 def test_a_gang_that_waits_is_complete_when_its_minimum_is_lowered():
     rig = waiting()
     rig.gang("a", 2, says=NON_STRICT)
     rig.settle()
-    assert len(rig.scheduler.binder.binds) == 2
-    assert len(rig.scheduler.room) == 0
+    assert len(rig.lanes.binds) == 2
+    assert len(rig.room) == 0
 
 
 def test_a_gang_that_became_strict_lets_go():
@@ -156,12 +158,12 @@ def test_members_do_not_go_on_waiting_when_their_gang_is_free():
     rig.member("a-3", "a")
     rig.member("a-4", "a")
     rig.settle()
-    assert rig.scheduler.room.get("default/a") is not None
+    assert rig.room.get("default/a") is not None
     rig.gone("a-4")
     rig.gang("a", 2, says=saying(mode="NonStrict", policy="once-satisfied"))
     rig.settle()
-    assert len(rig.scheduler.room) == 0
-    assert [rig.where("a-3"), len(rig.scheduler.binder.binds)] == ["n1", 1]
+    assert len(rig.room) == 0
+    assert [rig.where("a-3"), len(rig.lanes.binds)] == ["n1", 1]
     assert not rig.queue._tickets
     assert not rig.jobs._groups
 
@@ -275,3 +277,31 @@ def test_a_gang_that_lost_a_member_is_tried_for_that_and_still_woken_at_once_by_
     ticket = rig.queue._tickets["default/a"]
     assert ticket.state.value == "active"
     assert not ticket.early_wake_used
+
+
+def test_a_member_that_waits_while_its_gang_is_gone_is_still_a_waiter():
+    rig = GangRig()
+    rig.node("n1", cpu=2)
+    rig.node("n2", cpu=2)
+    for number, cpu in ((1, 2), (2, 2), (3, 2)):
+        rig.member(f"a-{number}", says=saying("a", 3, mode="NonStrict"), cpu=cpu)
+    rig.settle()
+    assert len(rig.room.members("default/a")) == 2
+    for number in (2, 3):
+        rig.gone(f"a-{number}")
+    rig.cluster.upsert_pod(typed(member_json("a-1", cpu=2), Pod))  # it has left its gang, of which nobody is left
+    assert rig.cluster.gangs.get("default/a") is None
+    assert [waiter.priority for waiter in rig.permit.waiters("")] == [0]
+
+
+def test_a_waiting_gang_whose_min_resources_are_not_covered_any_more_gives_way():
+    rig = GangRig()
+    rig.node("n1", cpu=4)
+    rig.gang("a", 2, says=saying(mode="NonStrict"), cpu="4")
+    rig.member("a-1", "a", cpu=2)
+    rig.member("a-2", "a", cpu=3)
+    rig.settle()
+    assert rig.nodes_of("a") == ["n1"]
+    rig.pod("other", on="n1", cpu=2)  # another scheduler put it there
+    rig.settle()
+    assert rig.nodes_of("a") == []

@@ -55,7 +55,7 @@ def tell(cluster: Cluster, *objects: Any) -> None:
 
 def answer(cluster: Cluster, *pods: Pod) -> Plan | Refusal:
     """The pods as one job."""
-    return plan(Job("job", tuple(cluster.upsert_pod(pod)[0] for pod in pods)), cluster, PROFILE)
+    return plan(Job("job", tuple(cluster.upsert_pod(pod) for pod in pods)), cluster, PROFILE)
 
 
 def refusal(cluster: Cluster, *pods: Pod) -> str:
@@ -89,6 +89,6 @@ def assumed(cluster: Cluster, pod: Pod) -> Placement:
 
 
 def promises(cluster: Cluster) -> list[Any]:
-    """Everything that storage remembers for pods; empty when nothing is promised."""
+    """Everything that storage remembers for pods; empty when nothing is reserved."""
     storage = cluster.storage
-    return [promise for name, table in vars(storage).items() if "promise" in name for promise in table.items()]
+    return [promise for name, table in vars(storage).items() if "reserved" in name for promise in table.items()]

@@ -16,7 +16,7 @@ Choice = dict[str, str]  # by claim name: a volume, or "" for one to be made
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 CLASS = "volume.beta.kubernetes.io/storage-class"
 UNREACHABLE = "node(s) didn't match PersistentVolume's node affinity"
-NOTHING = "node(s) didn't find available persistent volumes to bind"
+NO_EVENT = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE = "node(s) did not have enough free storage"
 MISSING = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 ZONES = {
@@ -70,7 +70,7 @@ def binding(claims: list[str], node: Json, stored: Stored) -> tuple[list[str], C
     delayed = [c for c in wanted if not _is_bound(c)]
     selected = [c for c in delayed if _annotation(c, SELECTED_NODE)]
     if any(_annotation(c, SELECTED_NODE) != node["metadata"]["name"] for c in selected):
-        return [*reasons, NOTHING], {}
+        return [*reasons, NO_EVENT], {}
     choice: Choice = {}
     unmatched = list(selected)
     for claim in sorted((c for c in delayed if c not in selected), key=_size):
@@ -173,10 +173,10 @@ def _problem_with_making(claim: Json, node: Json, stored: Stored) -> str:
         [v for v in stored.volumes.values() if _is_usable(v, claim)], claim
     )
     if has_own or provisioner in ("", "kubernetes.io/no-provisioner"):
-        return NOTHING
+        return NO_EVENT
     terms = storage_class.get("allowedTopologies", [])
     if terms and not any(_in_topology(term["matchLabelExpressions"], node) for term in terms):
-        return NOTHING
+        return NO_EVENT
     if not stored.drivers.get(provisioner, {"spec": {}})["spec"].get("storageCapacity"):
         return ""
     reports = [r for r in stored.capacities.values() if r["storageClassName"] == storage_class["metadata"]["name"]]

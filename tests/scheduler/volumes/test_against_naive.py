@@ -69,7 +69,7 @@ def expected(claims: list[str], world: Stored) -> Verdict:
 def found(claims: list[str], cluster: Cluster, name: str = "asking") -> Verdict:
     """What koordpy says."""
     pod = pod_with(*claims, name=name)
-    shape = cluster.upsert_pod(pod)[0].shape
+    shape = cluster.upsert_pod(pod).shape
     assert shape is not None
     problem = PROFILE.prefilter(shape, cluster)
     if problem is not None:

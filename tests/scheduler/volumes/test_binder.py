@@ -43,7 +43,7 @@ async def stage() -> AsyncIterator[tuple[StorageWorld, Instance]]:
 @asynccontextmanager
 async def binding(instance: Instance, choice: VolumeChoice) -> AsyncIterator[asyncio.Task[None]]:
     """The bind of a choice for n1 under way."""
-    instance.cluster.storage.promise(choice, "n1")
+    instance.cluster.storage.reserve(choice, "n1")
     task = asyncio.create_task(instance.binder.bind(choice, "n1"))
     try:
         await settled()
@@ -92,7 +92,7 @@ async def test_a_bound_claim_is_not_enough_before_the_watch_has_shown_its_volume
     """The promise ends with the bind of the pod: a volume that still looked free by then would be given away again."""
     own = claim(bound_to="made", selected_node="n1")
     cluster = cluster_of(node("n1"), own)
-    cluster.storage.promise(MADE, "n1")
+    cluster.storage.reserve(MADE, "n1")
     binder = VolumeBinder(Client(Scripted([], [])), cluster, TIME_LIMIT_S)  # nothing is asked of the API server
     bind = asyncio.create_task(binder.bind(MADE, "n1"))
     for before in ([], [volume("made")]):
@@ -255,14 +255,14 @@ async def test_a_pod_is_not_bound_where_its_new_volume_cannot_be_reached() -> No
 
 async def test_nobody_waits_for_the_volumes_of_a_pod_that_is_gone() -> None:
     async with stage() as (_, instance), binding(instance, MADE) as bind:
-        instance.cluster.storage.release(MADE)
+        instance.cluster.storage.unreserve(MADE)
         instance.binder.storage_changed()
-        with pytest.raises(VolumesNotBound, match="the pod that they were promised to is gone"):
+        with pytest.raises(VolumesNotBound, match="the pod that they were reserved for is gone"):
             await asyncio.wait_for(bind, 1)
 
 
 async def test_nothing_is_written_for_a_pod_that_was_gone_before_its_turn() -> None:
     async with stage() as (world, instance):
-        with pytest.raises(VolumesNotBound, match="the pod that they were promised to is gone"):
+        with pytest.raises(VolumesNotBound, match="the pod that they were reserved for is gone"):
             await instance.binder.bind(STATIC, "n1")
         assert world.writes() == []

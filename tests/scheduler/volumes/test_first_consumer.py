@@ -9,7 +9,7 @@ from tests.plan.constraints import requirement, selector
 from tests.scheduler.volumes.asking import chosen, cluster_of, placed, refusal
 from tests.scheduler.volumes.objects import DRIVER, claim, pod_with, storage_class, volume
 
-NOTHING = "node(s) didn't find available persistent volumes to bind"
+NO_EVENT = "node(s) didn't find available persistent volumes to bind"
 
 
 def test_a_claim_gets_the_smallest_volume_that_is_large_enough():
@@ -26,7 +26,7 @@ def test_equal_volumes_are_taken_in_the_order_of_their_names():
 def test_a_pod_goes_where_there_is_a_volume():
     cluster = cluster_of(node("a"), node("b"), claim(), storage_class(), volume(nodes=["b"]))
     assert placed(cluster, pod_with("data")).node == "b"
-    assert reasons(VolumeBinding(), pod_with("data"), cluster) == {"a": [NOTHING]}
+    assert reasons(VolumeBinding(), pod_with("data"), cluster) == {"a": [NO_EVENT]}
 
 
 def test_each_node_offers_the_smallest_of_its_own():
@@ -58,7 +58,7 @@ WANTED = {
 @pytest.mark.parametrize("unfit", UNFIT.values(), ids=UNFIT)
 def test_a_volume_does_not_do_that_is(unfit):
     cluster = cluster_of(node(), claim(**WANTED), storage_class(), unfit)
-    assert refusal(cluster, pod_with("data")) == f"1 {NOTHING}"
+    assert refusal(cluster, pod_with("data")) == f"1 {NO_EVENT}"
 
 
 def test_a_volume_does_that_is_none_of_these():
@@ -97,13 +97,13 @@ def test_a_claim_with_a_volume_of_its_own_gets_no_other_elsewhere():
     own, other = volume("own", claim="data", nodes=["a"]), volume("other", nodes=["b"])
     makes = storage_class(provisioner=DRIVER)
     cluster = cluster_of(node("a", cpu=1), node("b"), claim(), makes, own, other)
-    assert reasons(VolumeBinding(), pod_with("data"), cluster) == {"b": [NOTHING]}
+    assert reasons(VolumeBinding(), pod_with("data"), cluster) == {"b": [NO_EVENT]}
     assert chosen(cluster, pod_with("data")) == {"data": "own"}
 
 
 def test_a_volume_that_names_a_claim_of_that_name_which_is_gone_belongs_to_nobody_here():
     cluster = cluster_of(node(), claim(), storage_class(), volume(claim="data", claim_uid="of an earlier one"))
-    assert refusal(cluster, pod_with("data")) == f"1 {NOTHING}"
+    assert refusal(cluster, pod_with("data")) == f"1 {NO_EVENT}"
 
 
 # --- several claims ---
@@ -118,7 +118,7 @@ def test_small_claims_choose_first_so_that_large_ones_find_room():
 
 def test_no_volume_is_given_to_two_claims_of_a_pod():
     cluster = cluster_of(node(), claim("a"), claim("b"), storage_class(), volume())
-    assert refusal(cluster, pod_with("a", "b")) == f"1 {NOTHING}"
+    assert refusal(cluster, pod_with("a", "b")) == f"1 {NO_EVENT}"
 
 
 def test_two_claims_get_two_volumes_of_the_same_node():
@@ -131,5 +131,5 @@ def test_two_claims_get_two_volumes_of_the_same_node():
 def test_a_bound_claim_and_a_waiting_one_must_agree_on_the_node():
     done = claim("done", bound_to="pv-done"), volume("pv-done", claim="done", nodes=["a"])
     cluster = cluster_of(node("a"), node("b"), *done, claim(), storage_class(), volume(nodes=["b"]))
-    expected = f"1 {NOTHING}, 1 node(s) didn't match PersistentVolume's node affinity"
+    expected = f"1 {NO_EVENT}, 1 node(s) didn't match PersistentVolume's node affinity"
     assert refusal(cluster, pod_with("done", "data")) == expected

@@ -16,7 +16,7 @@ from tests.scheduler.volumes.asking import (
 )
 from tests.scheduler.volumes.objects import DRIVER, claim, pod_with, storage_class, volume
 
-NOTHING = "node(s) didn't find available persistent volumes to bind"
+NO_EVENT = "node(s) didn't find available persistent volumes to bind"
 
 
 def two_claims(*others):
@@ -26,7 +26,7 @@ def two_claims(*others):
 def test_a_promised_volume_is_not_given_to_a_second_pod():
     cluster = two_claims(node(), volume())
     assert by_claim(assumed(cluster, pod_with("a")).volumes) == {"a": "pv1"}
-    assert refusal(cluster, pod_with("b", name="p2")) == f"1 {NOTHING}"
+    assert refusal(cluster, pod_with("b", name="p2")) == f"1 {NO_EVENT}"
 
 
 def test_the_second_pod_gets_the_next_volume():
@@ -40,7 +40,7 @@ def test_the_members_of_a_job_do_not_share_a_volume():
     both = answer(cluster, pod_with("a"), pod_with("b", name="p2"))
     assert isinstance(both, Plan)
     assert [by_claim(placement.volumes) for placement in both.placements] == [{"a": "pv1"}, {"b": "pv2"}]
-    assert refusal(two_claims(node(), volume()), pod_with("a"), pod_with("b", name="p2")) == f"1 {NOTHING}"
+    assert refusal(two_claims(node(), volume()), pod_with("a"), pod_with("b", name="p2")) == f"1 {NO_EVENT}"
 
 
 def test_a_pod_that_shares_a_claim_follows_the_volume_that_was_promised_to_it():
@@ -78,7 +78,7 @@ def test_forgetting_all_assumptions_forgets_all_promises():
     cluster = two_claims(node(), volume("pv1"), volume("pv2"))
     assumed(cluster, pod_with("a"))
     assumed(cluster, pod_with("b", name="p2"))
-    cluster.forget_all()
+    cluster.start_over()
     assert promises(cluster) == []
 
 
@@ -96,7 +96,7 @@ def test_trying_a_pod_that_shares_a_claim_leaves_the_promise_to_the_other_alone(
     sharing = placed(cluster, pod_with("static", "made", name="p2"))
     assert by_claim(sharing.volumes) == {"static": "pv1", "made": ""}
     with Trial(cluster.occupancy) as trial:
-        trial.promise(sharing.volumes, sharing.node)
+        trial.reserve_volumes(sharing.volumes, sharing.node)
         assert promises(cluster) != before
     assert promises(cluster) == before
 

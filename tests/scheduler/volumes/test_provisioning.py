@@ -19,7 +19,7 @@ from tests.scheduler.volumes.objects import (
     volume,
 )
 
-NOTHING = "node(s) didn't find available persistent volumes to bind"
+NO_EVENT = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE = "node(s) did not have enough free storage"
 ZONE = "topology.kubernetes.io/zone"
 
@@ -51,7 +51,7 @@ def test_one_claim_may_be_provisioned_and_another_find_a_volume():
 @pytest.mark.parametrize("provisioner", ["kubernetes.io/no-provisioner", ""])
 def test_a_class_without_provisioner_makes_nothing(provisioner):
     cluster = cluster_of(node(), wanted(), storage_class("fast", provisioner=provisioner))
-    assert refusal(cluster, pod_with("data")) == f"1 {NOTHING}"
+    assert refusal(cluster, pod_with("data")) == f"1 {NO_EVENT}"
 
 
 def test_volumes_are_made_only_in_the_topologies_that_the_class_allows():
@@ -66,7 +66,7 @@ def test_any_of_the_allowed_topologies_is_enough_and_each_holds_as_a_whole():
     limited = _with_topologies(both, one, {})
     labels = {"both": {ZONE: "a", "disk": "ssd"}, "half": {ZONE: "a"}, "other": {ZONE: "b"}}
     cluster = cluster_of(*(node(name, labels=of) for name, of in labels.items()), wanted(), limited)
-    assert reasons(VolumeBinding(), pod_with("data"), cluster) == {"half": [NOTHING]}
+    assert reasons(VolumeBinding(), pod_with("data"), cluster) == {"half": [NO_EVENT]}
 
 
 def _with_topologies(*terms):
@@ -138,7 +138,7 @@ def test_a_node_is_refused_for_the_first_claim_that_cannot_be_provisioned():
 def test_a_claim_that_is_being_provisioned_keeps_the_pod_to_the_selected_node():
     cluster = cluster_of(node("a"), node("b"), wanted(selected_node="b"), fast())
     assert placed(cluster, pod_with("data")).node == "b"
-    assert reasons(VolumeBinding(), pod_with("data"), cluster) == {"a": [NOTHING]}
+    assert reasons(VolumeBinding(), pod_with("data"), cluster) == {"a": [NO_EVENT]}
 
 
 def test_a_claim_that_is_being_provisioned_is_given_no_other_volume():
@@ -148,9 +148,9 @@ def test_a_claim_that_is_being_provisioned_is_given_no_other_volume():
 
 def test_a_selected_node_that_has_left_refuses_all_others():
     cluster = cluster_of(node("a"), wanted(selected_node="gone"), fast())
-    assert refusal(cluster, pod_with("data")) == f"1 {NOTHING}"
+    assert refusal(cluster, pod_with("data")) == f"1 {NO_EVENT}"
 
 
 def test_a_node_that_was_not_selected_is_refused_for_nothing_else():
     cluster = cluster_of(node(), wanted("a", selected_node="other", size="9Gi"), wanted("b"), fast(), csi_driver())
-    assert reasons(VolumeBinding(), pod_with("b", "a"), cluster) == {"n1": [NOTHING]}
+    assert reasons(VolumeBinding(), pod_with("b", "a"), cluster) == {"n1": [NO_EVENT]}

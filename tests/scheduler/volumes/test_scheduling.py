@@ -11,7 +11,7 @@ from tests.scheduler.volumes.world import TIME_LIMIT_S, StorageWorld, settled
 
 pytestmark = pytest.mark.looptime
 
-NOTHING = "node(s) didn't find available persistent volumes to bind"
+NO_EVENT = "node(s) didn't find available persistent volumes to bind"
 PATCH_VOLUME = "/api/v1/persistentvolumes/.*"
 
 
@@ -96,7 +96,7 @@ async def test_a_pod_whose_only_volume_somebody_takes_waits_and_holds_nothing() 
         await settled()
         await world.controller.take_volume("pv1")
         await settled(5)
-        assert await world.message() == f"0/3 nodes are available: 3 {NOTHING}."
+        assert await world.message() == f"0/3 nodes are available: 3 {NO_EVENT}."
         assert promises(instance.cluster) == []
 
 
@@ -110,7 +110,7 @@ async def test_a_volume_that_could_not_be_given_goes_to_whoever_waits_for_it() -
         await settled()
         await world.add_pod("b", name="second")
         await settled(0.2)
-        assert NOTHING in await world.message("second")
+        assert NO_EVENT in await world.message("second")
         touched = {"metadata": {"labels": {"touched": "yes"}}}
         await world.ask("PATCH", "/api/v1/persistentvolumes/pv1", touched)  # so that the write of the first fails
         await settled(0.2)
@@ -182,7 +182,7 @@ async def test_a_pod_that_is_deleted_while_its_volume_is_made_leaves_nothing_beh
         await world.delete("p1")
         await settled()
         assert promises(instance.cluster) == []
-        assert instance.scheduler.binder._volume_binds._calls._unfinished_tasks == 0, "nobody waits for it any more"
+        assert instance.lanes.volume_binds._calls._unfinished_tasks == 0, "nobody waits for it any more"
 
 
 async def test_pods_that_share_a_claim_are_bound_together_without_a_failure() -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
+from koordpy.app.build import build_scheduler
+from koordpy.app.settings import Settings
+from koordpy.kube.client import Client
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.pods import plan
-from koordpy.scheduler.ingest.intake import NodeIntake, PodIntake, StorageIntake
-from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.queue.queue import JobQueue
 from tests.builders import node
-from tests.scheduler.volumes.asking import PROFILE, TABLES, cluster_of
+from tests.scheduler.volumes.asking import PROFILE
 from tests.scheduler.volumes.objects import (
     DRIVER,
     attachment,
@@ -37,37 +37,35 @@ class Watching:
     """A picture, a queue, and the intakes between them and the watches."""
 
     def __init__(self, *objects: Any) -> None:
-        self.cluster = cluster_of()
-        self.queue = JobQueue(clock=lambda: 0.0, wall=lambda: 0.0)
-        jobs = Jobs(self.cluster, self.queue, ["koord-scheduler"])
-        self._pods = PodIntake(self.cluster, self.queue, jobs, on_gone=lambda _: None)
-        self._nodes = NodeIntake(self.cluster, self.queue, jobs)
+        built = build_scheduler(Settings(), cast("Client", None), clock=lambda: 0.0, wall=lambda: 0.0)
+        self.cluster, self.queue, self._sinks, self._next = (
+            built.cluster, built.queue, built.sinks, built.scheduler.next_ticket,
+        )  # fmt: skip
         self.told(*objects)
 
     def told(self, *objects: Any) -> None:
         for each in objects:
             self._intake(type(each)).upsert(each)
-        self._pods.settle()
+        self._sinks.settle_pods()
 
     def gone(self, *objects: Any) -> None:
         for each in objects:
             self._intake(type(each)).remove(each.metadata.key, each.metadata.uid)
-        self._pods.settle()
+        self._sinks.settle_pods()
 
     def _intake(self, kind: type) -> Any:
         if kind in (Pod, Node):
-            return self._pods if kind is Pod else self._nodes
-        table = getattr(self.cluster.storage, TABLES[kind])
-        return StorageIntake(table, self.cluster, self.queue, lambda: None)
+            return self._sinks.pods if kind is Pod else self._sinks.nodes
+        return self._sinks.storage[kind.__name__]
 
     def attempt(self) -> Plan | Refusal | None:
         """Try the next job, if one is ready; a refused one sleeps until its cure."""
-        ticket = self.queue.pop()
+        ticket = self._next()
         if ticket is None:
             return None
         answer = plan(Job(ticket.key, (self.cluster.pods[ticket.key],)), self.cluster, PROFILE)
         if isinstance(answer, Refusal):
-            self.queue.park(ticket, answer.cures)
+            self.queue.add_unschedulable(ticket, answer)
         else:
             self.queue.done(ticket)
         return answer

@@ -8,15 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from koordpy.app.build import build_scheduler
+from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
+from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.plan.framework.profiles import default_profile
-from koordpy.scheduler.execute.volumes import VolumeBinder
 from koordpy.scheduler.ingest.watches import Watches
-from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.loop import Scheduler
-from koordpy.scheduler.queue.queue import JobQueue
-from koordpy.scheduler.report.reporter import Reporter
-from koordpy.state.cluster import Cluster
 from tests.builders import Json, node_json
 from tests.kube.world import PODS, World, now, running
 from tests.scheduler.volumes.controller import Controller
@@ -29,34 +26,18 @@ class Instance:
     """Everything of `koordpy run` but lease and HTTP."""
 
     def __init__(self, client: Client) -> None:
-        self.cluster = Cluster()
-        self.queue = JobQueue(clock=now, wall=now)
-        self.binder = VolumeBinder(client, self.cluster, TIME_LIMIT_S)
         profile = replace(default_profile("koord-scheduler"), preempts=False)
-        jobs = Jobs(self.cluster, self.queue, [profile.scheduler_name])
-        self.scheduler = Scheduler(
-            client,
-            self.cluster,
-            self.queue,
-            jobs,
-            profiles={profile.scheduler_name: profile},
-            reporter=Reporter(client, self.cluster, "test", wall=now, clock=now),
-            volumes=self.binder,
-            bind_width=4,
-        )
-        self.watches = Watches(
-            client,
-            self.cluster,
-            self.queue,
-            jobs,
-            on_pod_gone=(),
-            on_storage_changed=self.binder.storage_changed,
-        )
+        settings = Settings(profiles=(profile,), bind_width=4, volume_bind_timeout_s=TIME_LIMIT_S)
+        built = build_scheduler(settings, client, instance="test", clock=now, wall=now)
+        self.cluster, self.queue, self.scheduler = built.cluster, built.queue, built.scheduler
+        self.binder, self.lanes = built.volumes, built.parts.lanes
+        self._reflectors = SharedReflectors(client)
+        self.watches = Watches(self._reflectors, built.sinks)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """The picture is kept true, and nothing is scheduled."""
-        async with running(self.watches.run()):
+        async with running(self._reflectors.run()):
             await self.watches.synced()
             yield
 

@@ -13,6 +13,8 @@ from typing import Any, cast
 
 from koordpy.api.pod import Pod
 from koordpy.api.workload import Service
+from koordpy.app.build import build_scheduler
+from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
 from koordpy.kube.http.transport import Response
 from koordpy.plan.framework.answers import Plan
@@ -20,19 +22,13 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement.pods import plan
-from koordpy.scheduler.execute.volumes import VolumeBinder
-from koordpy.scheduler.ingest.intake import NodeIntake, PodIntake, ServiceIntake
-from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.loop import Scheduler
-from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.scheduler.ingest.sinks import Sinks
 from koordpy.scheduler.queue.ticket import State, Ticket
-from koordpy.scheduler.report.reporter import Reporter
 from koordpy.scheduler.settings import GangSettings
-from koordpy.state.cluster import Cluster
 from tests.builders import node, pod_json, typed, with_identity
 
 SCHEDULER = "koord-scheduler"
-PARKED = State.PARKED
+UNSCHEDULABLE = State.UNSCHEDULABLE
 _MOST_ATTEMPTS = 1000  # a scheduler that does not come to rest is one that wakes jobs by trying them
 
 
@@ -49,16 +45,16 @@ class HandClock:
 class OneByOne:
     """Pods that come one at a time: each is all that came together."""
 
-    def __init__(self, intake: PodIntake) -> None:
-        self._intake = intake
+    def __init__(self, sinks: Sinks) -> None:
+        self._sinks = sinks
 
     def upsert(self, pod: Pod) -> None:
-        self._intake.upsert(pod)
-        self._intake.settle()
+        self._sinks.pods.upsert(pod)
+        self._sinks.settle_pods()
 
     def remove(self, key: str, uid: str) -> None:
-        self._intake.remove(key, uid)
-        self._intake.settle()
+        self._sinks.pods.remove(key, uid)
+        self._sinks.settle_pods()
 
 
 class Rig:
@@ -75,27 +71,15 @@ class Rig:
         clock = clock or self.hand_clock
         given = profiles or (replace(default_profile(SCHEDULER), preempts=False),)
         self.profiles: Mapping[str, Profile] = {profile.scheduler_name: profile for profile in given}
-        self.cluster = Cluster()
-        self.cluster.nodes.counts_all_resources = all(profile.counts_all_resources for profile in given)
-        self.queue = JobQueue(clock=clock, wall=clock)
+        settings = Settings(profiles=given, bind_width=4, gangs=gangs or GangSettings())
         api = cast("Client", client)  # without one, nothing is sent
-        self.reporter = Reporter(api, self.cluster, "rig", wall=clock, clock=clock)
-        self.jobs = Jobs(self.cluster, self.queue, self.profiles.keys())
-        self.scheduler = Scheduler(
-            api,
-            self.cluster,
-            self.queue,
-            self.jobs,
-            clock=clock,
-            profiles=self.profiles,
-            reporter=self.reporter,
-            bind_width=4,
-            volumes=VolumeBinder(api, self.cluster, 600.0),
-            gangs=gangs,
-        )
-        self.pods = OneByOne(PodIntake(self.cluster, self.queue, self.jobs, on_gone=self.reporter.forget))
-        self.nodes = NodeIntake(self.cluster, self.queue, self.jobs)
-        self.services = ServiceIntake(self.cluster, self.queue, self.jobs.refresh_all)
+        self.built = build_scheduler(settings, api, instance="rig", clock=clock, wall=clock)
+        self.cluster, self.queue, self.scheduler = self.built.cluster, self.built.queue, self.built.scheduler
+        self.reporter, self.jobs, self.room = self.built.parts.reporter, self.built.parts.jobs, self.built.room
+        self.lanes, self.permit, self.binder = self.built.parts.lanes, self.built.parts.permit, self.built.parts.binder
+        self.throttle = self.built.throttle
+        self.pods = OneByOne(self.built.sinks)
+        self.nodes, self.services = self.built.sinks.nodes, self.built.sinks.services
 
     # --- what the watches say ---
 
@@ -132,7 +116,7 @@ class Rig:
 
     def attempt(self) -> Ticket:
         """Try the next job."""
-        ticket = self.queue.pop()
+        ticket = self.scheduler.next_ticket()
         assert ticket is not None, "nothing is active"
         self.scheduler.schedule_one(ticket)
         return ticket
@@ -140,7 +124,7 @@ class Rig:
     def settle(self) -> None:
         """Schedule until nothing is active and no back-off is left."""
         for _ in range(_MOST_ATTEMPTS):
-            ticket = self.queue.pop()
+            ticket = self.scheduler.next_ticket()
             if ticket is not None:
                 self.scheduler.schedule_one(ticket)
                 continue
@@ -172,7 +156,7 @@ class Rig:
                 continue
             answer = plan(Job(pod.uid, (pod,)), self.cluster, self.profiles[pod.scheduler])
             ticket = self.ticket(pod.name)
-            if isinstance(answer, Plan) and (ticket is None or ticket.state is PARKED):
+            if isinstance(answer, Plan) and (ticket is None or ticket.state is UNSCHEDULABLE):
                 found.append(f"{pod.name} would fit on {answer.placements[0].node}")
         return found
 

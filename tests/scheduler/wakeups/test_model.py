@@ -46,7 +46,7 @@ def tickets(world: World) -> Iterator[str]:
         ours = pod.scheduler in rig.profiles and pod.schedulable
         if ours != (ticket is not None):
             yield f"{pod.name} has ticket {ticket}, and it is {ours} that it should have one"
-        if ticket is not None and ticket.alike.wants != ((pod.shape, 1),):
+        if ticket is not None and ticket.equivalence.wants != ((pod.shape, 1),):
             yield f"{pod.name} sleeps under a shape that it no longer has"
     if strangers := rig.queue._tickets.keys() - rig.cluster.pods.keys():
         yield f"tickets of nobody: {sorted(strangers)}"

@@ -31,8 +31,8 @@ def test_groups_of_parked_pods_end_with_their_last_pod():
         rig.pod(f"p{i}", cpu=1, image=f"image-{i}", claims=True)
         rig.settle()
         rig.gone(f"p{i}")
-        rig.reporter.lane.clear()
-    assert not rig.queue._parked
+        rig.lanes.reports.clear()
+    assert not rig.queue._unschedulable
     assert len(list(rig.cluster.shapes)) < FEW
 
 
@@ -45,8 +45,8 @@ def test_pods_that_left_their_group_do_not_pile_up_behind_one_that_stays():
         rig.pod(f"p{i}", cpu=2)
         rig.settle()
         rig.gone(f"p{i}")
-        rig.reporter.lane.clear()
-    assert [len(sleepers.heap) < FEW for sleepers in rig.queue._parked.values()] == [True]
+        rig.lanes.reports.clear()
+    assert [len(sleepers.heap) < FEW for sleepers in rig.queue._unschedulable.values()] == [True]
 
 
 def test_taints_that_carry_a_time_stamp_do_not_pile_up():

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from koordpy.plan.framework.answers import Refusal
-from koordpy.state.events import Change
+from koordpy.state.events import EventKind
 from tests.scheduler.wakeups.rig import Rig, client_of, uid
 
 pytestmark = pytest.mark.looptime
@@ -90,7 +90,7 @@ async def test_members_of_large_gangs_are_told_of_new_figures_only_after_a_while
         rig.pod("p", cpu=2, scheduler="other")  # so that nobody but the test speaks of it
         pod = rig.cluster.pods[uid("p")]
         for figure in (500, 499):
-            rig.reporter.refused(pod, Refusal(f"{figure} Insufficient cpu", Change.NONE, pod.uid), of=members)
+            rig.reporter.refused(pod, Refusal(f"{figure} Insufficient cpu", EventKind.NONE, pod.uid), of=members)
             await asyncio.sleep(1)
         assert list(api.conditions.values()) == [told]
         await asyncio.sleep(12)
@@ -101,7 +101,7 @@ async def test_nobody_is_told_anything_while_others_are_being_evicted():
     api = Outage(503)
     api.down = False
     async with running(api) as rig:
-        rig.scheduler.evictor.lane.put(lambda: asyncio.sleep(1))
+        rig.lanes.evictions.put(lambda: asyncio.sleep(1))
         rig.pod("p", cpu=2)
         await asyncio.sleep(0.9)
         assert not api.conditions

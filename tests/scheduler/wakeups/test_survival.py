@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from koordpy.plan.framework.profiles import default_profile
+from koordpy.plugin import Score
 from koordpy.scheduler.queue.ticket import State
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
@@ -21,7 +22,7 @@ from tests.scheduler.wakeups.rig import SCHEDULER, Rig, client_of, uid
 pytestmark = pytest.mark.looptime
 
 
-class Stumbling:
+class Stumbling(Score):
     """A score plugin with a mistake: it fails for one image as long as `broken`."""
 
     name = "Stumbling"

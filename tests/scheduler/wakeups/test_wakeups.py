@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from koordpy.kube.errors import ApiError
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile, default_profile
+from koordpy.plan.framework.profiles import PluginSet, ProfileSpec, build_profile, default_profile
 from tests.plan.constraints import affinity, host_port, pod_term, selector, taint
-from tests.scheduler.wakeups.rig import PARKED, SCHEDULER, Rig, client_of, uid
+from tests.scheduler.wakeups.rig import SCHEDULER, UNSCHEDULABLE, Rig, client_of, uid
 
 HOST = "kubernetes.io/hostname"
 BESIDE_A = affinity(near=[pod_term(HOST, selector(app="a"))])
@@ -25,7 +25,7 @@ def test_a_node_may_join_before_its_devices_are_registered():
     rig.settle()
     rig.node("gpu", labels={"pool": "gpu"})
     rig.settle()
-    assert rig.where("p") is PARKED
+    assert rig.where("p") is UNSCHEDULABLE
     rig.node("gpu", labels={"pool": "gpu"}, nvidia__com_gpu=8)
     rig.settle()
     assert rig.where("p") == "gpu"
@@ -39,7 +39,7 @@ def test_a_full_node_may_be_uncordoned_first_and_freed_later():
     rig.settle()
     rig.node("n1", cpu=1)
     rig.settle()
-    assert rig.where("p") is PARKED
+    assert rig.where("p") is UNSCHEDULABLE
     rig.gone("old")
     rig.settle()
     assert rig.where("p") == "n1"
@@ -51,7 +51,7 @@ def test_a_node_may_register_with_nothing_allocatable_and_fill_in_later():
     rig.settle()
     rig.node("n1", cpu=0, pods=0)
     rig.settle()
-    assert rig.where("p") is PARKED
+    assert rig.where("p") is UNSCHEDULABLE
     rig.node("n1", cpu=4)
     rig.settle()
     assert rig.where("p") == "n1"
@@ -66,7 +66,7 @@ def test_a_host_port_may_be_freed_while_cpu_is_short_and_the_node_grow_later():
     rig.settle()
     rig.gone("holder")
     rig.settle()
-    assert rig.where("p") is PARKED
+    assert rig.where("p") is UNSCHEDULABLE
     rig.node("n1", cpu=3)
     rig.settle()
     assert rig.where("p") == "n1"
@@ -86,11 +86,11 @@ def test_a_pod_that_is_promised_a_node_needs_no_scout_of_its_shape():
     rig.settle()
     rig.gone("victim")
     rig.settle()
-    assert (rig.where("a"), rig.where("b")) == (PARKED, "n1")
+    assert (rig.where("a"), rig.where("b")) == (UNSCHEDULABLE, "n1")
 
 
 def test_a_scout_of_one_profile_does_not_speak_for_another():
-    lax = build_profile("lax", Wishes(everywhere=PluginSet(disabled=frozenset({"TaintToleration"}))))
+    lax = build_profile("lax", ProfileSpec(everywhere=PluginSet(disabled=frozenset({"TaintToleration"}))))
     rig = Rig(default_profile(SCHEDULER), lax)
     rig.node("n1", cpu=1, taints=[taint("k")])
     rig.pod("old", cpu=1, on="n1")
@@ -100,11 +100,11 @@ def test_a_scout_of_one_profile_does_not_speak_for_another():
     rig.settle()
     rig.gone("old")
     rig.settle()
-    assert (rig.where("strict"), rig.where("lax")) == (PARKED, "n1")
+    assert (rig.where("strict"), rig.where("lax")) == (UNSCHEDULABLE, "n1")
 
 
 def test_a_resource_that_the_profile_ignores_is_no_reason_to_sleep_on():
-    rig = Rig(build_profile(SCHEDULER, Wishes(args={"NodeResourcesFit": {"ignoredResources": ["ex.com/foo"]}})))
+    rig = Rig(build_profile(SCHEDULER, ProfileSpec(args={"NodeResourcesFit": {"ignoredResources": ["ex.com/foo"]}})))
     rig.node("n1", cpu=1)
     rig.pod("old", cpu=1, on="n1")
     rig.pod("p", cpu=1, ex__com_foo=1)
@@ -114,7 +114,7 @@ def test_a_resource_that_the_profile_ignores_is_no_reason_to_sleep_on():
     assert rig.where("p") == "n1"
 
 
-# --- cures that are easily forgotten ---
+# --- events that are easily forgotten ---
 
 
 def test_a_self_affine_pod_may_be_the_first_of_its_set_when_its_last_companion_leaves():
@@ -125,7 +125,7 @@ def test_a_self_affine_pod_may_be_the_first_of_its_set_when_its_last_companion_l
     rig.node("n1", cordoned=True)
     rig.pod("new", cpu=1, labels={"app": "a"}, affinity=BESIDE_A)
     rig.settle()
-    assert rig.where("new") is PARKED
+    assert rig.where("new") is UNSCHEDULABLE
     rig.gone("old")
     rig.settle()
     assert rig.where("new") == "n2"
@@ -138,7 +138,7 @@ def test_a_pod_that_needs_a_promised_companion_is_woken_when_the_companion_comes
     rig.pod("companion", cpu=2, priority=10, labels={"app": "a"}, promised="n1", scheduler="other")
     rig.pod("p", cpu=1, affinity=BESIDE_A)
     rig.settle()
-    assert rig.where("p") is PARKED
+    assert rig.where("p") is UNSCHEDULABLE
     rig.pod("companion", cpu=2, priority=10, labels={"app": "a"}, on="n1", scheduler="other")
     rig.settle()
     assert rig.where("p") == "n1"
@@ -153,7 +153,7 @@ def promised_and_waiting() -> Rig:
     rig.pod("high", cpu=2, priority=10, promised="n1")
     rig.pod("low", cpu=1)
     rig.settle()
-    assert rig.where("low") is PARKED
+    assert rig.where("low") is UNSCHEDULABLE
     return rig
 
 
@@ -188,7 +188,7 @@ def test_a_promise_that_kept_others_away_by_anti_affinity_ends(end: str):
     rig.pod("high", cpu=1, priority=10, affinity=apart, node_selector={"no": "where"}, promised="n1")
     rig.pod("low", cpu=1, labels={"app": "web"})
     rig.settle()
-    assert rig.where("low") is PARKED
+    assert rig.where("low") is UNSCHEDULABLE
     if end == "gone":
         rig.gone("high")
     else:
@@ -201,14 +201,14 @@ def test_a_promise_that_kept_others_away_by_anti_affinity_ends(end: str):
 def test_a_service_that_stops_selecting_spreads_nobody_any_more():
     constraint = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule"}
     spread = {"PodTopologySpread": {"defaultingType": "List", "defaultConstraints": [constraint]}}
-    rig = Rig(build_profile(SCHEDULER, Wishes(args=spread)))
+    rig = Rig(build_profile(SCHEDULER, ProfileSpec(args=spread)))
     rig.service("s", tier="x")
     rig.node("n1")
     rig.node("full", cpu=0)
     rig.pod("old", cpu=1, on="n1", labels={"tier": "x"})
     rig.pod("p", cpu=1, labels={"tier": "x"})
     rig.settle()
-    assert rig.where("p") is PARKED
+    assert rig.where("p") is UNSCHEDULABLE
     rig.no_service("s")
     rig.settle()
     assert rig.where("p") == "n1"
@@ -224,10 +224,10 @@ def test_what_an_earlier_term_assumed_and_never_bound_is_free_after_a_hand_over(
     rig.settle()
     rig.pod("pinned", cpu=1, node_selector={HOST: "n1"}, priority=1)
     rig.settle()
-    assert (rig.where("assumed"), rig.where("pinned")) == ("n1", PARKED)
+    assert (rig.where("assumed"), rig.where("pinned")) == ("n1", UNSCHEDULABLE)
     rig.hand_over()
     rig.settle()
-    assert (rig.where("assumed"), rig.where("pinned")) == (PARKED, "n1")
+    assert (rig.where("assumed"), rig.where("pinned")) == (UNSCHEDULABLE, "n1")
 
 
 def test_a_bind_that_fails_after_its_pod_was_reshaped_is_retried_in_the_new_shape():
@@ -239,10 +239,10 @@ def test_a_bind_that_fails_after_its_pod_was_reshaped_is_retried_in_the_new_shap
     assert pods[uid("p")].shape is pods[uid("q")].shape
     ticket = rig.attempt()
     rig.service("s", tier="x")  # from here on, the label tells p from q
-    rig.scheduler.binder._bind_failed(pods[uid("p")], ticket, ApiError("no"))
+    rig.binder._bind_failed(pods[uid("p")], ticket, ApiError("no"))
     retried = rig.ticket("p")
     assert retried is not None
-    assert retried.alike.wants == ((pods[uid("p")].shape, 1),)
+    assert retried.equivalence.wants == ((pods[uid("p")].shape, 1),)
     assert pods[uid("p")].shape is not pods[uid("q")].shape
 
 

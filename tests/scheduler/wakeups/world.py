@@ -18,7 +18,7 @@ import msgspec
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.kube.errors import Conflict, NotFound, Unavailable
-from koordpy.plan.framework.profiles import PluginSet, Wishes, build_profile, default_profile
+from koordpy.plan.framework.profiles import PluginSet, ProfileSpec, build_profile, default_profile
 from koordpy.scheduler.queue.ticket import State
 from tests.builders import Json, node_json, pod_json, typed
 from tests.plan.constraints import affinity, host_port, pod_term, selector, spread_over, taint
@@ -39,7 +39,7 @@ class World:
         lax = PluginSet(disabled=frozenset({"TaintToleration", "NodeUnschedulable"}))
         self.rig = Rig(
             replace(default_profile(SCHEDULER), preempts=False),
-            replace(build_profile("lax", Wishes(everywhere=lax)), preempts=False),
+            replace(build_profile("lax", ProfileSpec(everywhere=lax)), preempts=False),
             client=self,
         )
         self.nodes: dict[str, Json] = {}
@@ -238,7 +238,7 @@ class World:
 
     def _bind(self) -> bool:
         """Carry out one call of the lane; the API server above answers at once, so it ends at the first step."""
-        calls = self.rig.scheduler.binder.binds._calls
+        calls = self.rig.lanes.binds._calls
         if calls.empty():
             return False
         call: Any = calls.get_nowait()()
@@ -249,9 +249,9 @@ class World:
         raise AssertionError("a bind waits for something")
 
     def _schedule(self) -> bool:
-        ticket = self.rig.queue.pop()
+        ticket = self.rig.scheduler.next_ticket()
         if ticket is not None:
             self.rig.scheduler.schedule_one(ticket)
             assert ticket.state is not State.IN_FLIGHT, f"{ticket.name} was popped and never answered"
-        self.rig.reporter.lane.clear()
+        self.rig.lanes.reports.clear()
         return ticket is not None

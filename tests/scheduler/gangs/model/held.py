@@ -20,8 +20,8 @@ class Hold(NamedTuple):
 def holds(world: World) -> list[Hold]:
     cluster, pods = world.rig.cluster, world.truth.pods()
     found = []
-    for stay in world.rig.scheduler.room:
-        members = world.rig.scheduler.room.members(stay.key)
+    for stay in world.rig.room:
+        members = world.rig.room.members(stay.key)
         tied = [pod for pod in pods.values() if gang_of(pod) in stay.group and is_pending(pod)]
         priority = max((pod["spec"]["priority"] for pod in tied), default=0)
         found.append(Hold(stay.key, priority, {member.uid: cluster.pods[member.uid].node for member in members}))
@@ -30,7 +30,7 @@ def holds(world: World) -> list[Hold]:
 
 def every_place_has_an_owner(world: World) -> Iterator[str]:
     """Nothing is assumed for nobody; a pod that was bound and is gone meanwhile, until the watch says so."""
-    owners = {uid for stay in world.rig.scheduler.room for uid in stay.uids} | world.ledger.released.keys()
+    owners = {uid for stay in world.rig.room for uid in stay.uids} | world.ledger.released.keys()
     alive = world.truth.pods().keys()
     for record in world.rig.cluster.pods.values():
         if record.node and not record.bound and record.uid in alive - owners:
@@ -52,8 +52,8 @@ def nothing_is_under_way(world: World) -> Iterator[str]:
 
 def the_room_is_for_those_who_accumulate(world: World) -> Iterator[str]:
     pods, gangs = world.truth.pods(), world.ledger.gangs()
-    for stay in world.rig.scheduler.room:
-        members = [member.uid for member in world.rig.scheduler.room.members(stay.key)]
+    for stay in world.rig.room:
+        members = [member.uid for member in world.rig.room.members(stay.key)]
         if not members:
             yield f"{stay.key} is in the waiting room without anybody"
         for uid in members:

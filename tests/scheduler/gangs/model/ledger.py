@@ -34,6 +34,7 @@ class Ledger:
         self._released_with: dict[str, str] = {}  # UID -> gang; a pod may have changed its gang by now
         self.begun: set[str] = set()  # gangs of which a member was bound
         self.recovering: set[str] = set()  # found half-bound, or a bind of theirs failed
+        self._minima: dict[str, int] = {}  # as they were when the last piece of news was heard
 
     def gangs(self) -> Gangs:
         pod_groups = {(api, key): obj for api in APIS for key, obj in self.seen[api].items()}
@@ -56,18 +57,29 @@ class Ledger:
             pending = [uid_of(pod) for pod in gangs.members[gang] if is_pending(pod)]
             if self.is_free(gang, gangs):
                 first.update(pending)
-            elif pending:
+            elif pending and all(self._has_come(each, gangs) for each in gangs.group_of(gang)):
                 first.add(",".join(gangs.group_of(gang)))
         return first
+
+    def _has_come(self, gang: str, gangs: Gangs) -> bool:
+        """As far as it is known without looking at who waits for whom: it is there, with enough members."""
+        if not gangs.is_initialised(gang):
+            return False
+        pending = sum(map(is_pending, gangs.members[gang]))
+        return self.is_free(gang, gangs) or self.counted(gang, gangs) + pending >= (gangs.config(gang).minimum or 0)
 
     def heard(self, kind: str, before: Json | None, now: Json | None) -> None:
         """A piece of news arrived."""
         if kind == PODS:
             self._heard_of_pod(before, now)
         if kind != NODES:
-            spoken_of = self.gangs().members.keys()
-            self.begun &= spoken_of
-            self.recovering &= spoken_of
+            gangs = self.gangs()
+            self.begun &= gangs.members.keys()
+            self.recovering &= gangs.members.keys()
+            minima = {gang: gangs.config(gang).minimum or 0 for gang in gangs.members}
+            changed = {gang for gang, minimum in minima.items() if self._minima.get(gang, 0) != minimum}
+            self.recovering -= {gang for gang in changed if _is_bound(gang, gangs)}
+            self._minima = minima
 
     def _heard_of_pod(self, before: Json | None, now: Json | None) -> None:
         if before is not None and (now is None or now["metadata"]["uid"] != before["metadata"]["uid"]):
@@ -89,6 +101,12 @@ class Ledger:
         elif not bound:
             self.released.pop(uid, None)
             self.recovering.add(self._released_with[uid])
+
+    def drop(self, uids: Iterable[str]) -> None:
+        """These were released and will not be bound: the scheduler has made a mistake, and gave them up."""
+        for uid in uids:
+            gang, _ = self.released.pop(uid)
+            self.recovering |= {gang} if gang else set()
 
     def _begin(self, gang: str) -> None:
         if gang:

@@ -70,15 +70,15 @@ def nothing_is_kept_of_the_gone(world: World) -> Iterator[str]:
         "groups of tickets": (rig.jobs._groups.keys(), queue._tickets.keys()),
         "gangs that were freed": (rig.jobs._freed, gangs.members.keys()),
         "tickets": (queue._tickets.keys(), living | groups),
-        "messages": (rig.reporter._said.keys(), living),
+        "messages": (rig.throttle._said.keys(), living),
     }
     for what, (has, should) in kept.items():
         if more := set(has) - set(should):
             yield f"{what} are kept: {sorted(more)}"
-    if table.news:
-        yield f"nobody took note of {table.news}"
-    parked = [ticket for ticket in queue._tickets.values() if ticket.state is not State.PARKED]
+    if rig.cluster.changes:
+        yield "changes were not delivered"
+    parked = [ticket for ticket in queue._tickets.values() if ticket.state is not State.UNSCHEDULABLE]
     if parked:
         yield f"{[(ticket.key, ticket.state) for ticket in parked]} are not asleep"
-    if sum(sleepers.number for sleepers in queue._parked.values()) != len(queue._tickets):
+    if sum(each.tickets for each in queue._unschedulable.values()) != len(queue._tickets):
         yield "the sleepers are miscounted"

@@ -98,6 +98,7 @@ class Watches:
             reflector._changed(typed(obj, _STRUCTS[kind]))
         else:
             reflector._gone(key)
+        assert not reflector._sinks.failures, "a sink raised, and the reflector went on: see the log"
 
 
 def key_of(obj: Json) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.scheduler.gangs.loop import HandLoop
 from tests.scheduler.gangs.model.admins import Admins
 from tests.scheduler.gangs.model.api import Api
 from tests.scheduler.gangs.model.ledger import Ledger
+from tests.scheduler.gangs.model.mishaps import Mishaps, Stumble
 from tests.scheduler.gangs.model.oracle import cpu_of, is_finished, is_ours, node_of
 from tests.scheduler.gangs.model.temper import Temper
 from tests.scheduler.gangs.model.truth import KINDS, PODS, Truth, Watches
@@ -32,8 +34,9 @@ _TO_REST = 3_000
 class World:
     """Users, an API server, and one scheduler after another."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, mishaps: float = 0.0) -> None:
         self.rng = random.Random(seed)
+        self.mishaps = Mishaps(seed, mishaps)
         self.clock = HandClock()
         self.loop = HandLoop(self.clock)
         self.truth = Truth(self.clock)
@@ -72,7 +75,7 @@ class World:
             self._schedule(only=first)
 
     def _observe_releases(self) -> None:
-        binder = self.rig.scheduler.binder
+        binder = self.rig.binder
         release = type(binder).release
 
         def observed(placements: Sequence[Placement], *args: Any, **kwargs: Any) -> None:
@@ -153,16 +156,35 @@ class World:
     def _deliver(self) -> bool:
         late = [kind for kind in KINDS if self.truth.news[kind]]
         if late:
-            self.watches.deliver(self.rng.choice(late))
+            kind = self.rng.choice(late)
+            with self._dying_of_what_nobody_catches(), self.mishaps.possible():
+                self.watches.deliver(kind)
         return bool(late)
+
+    @contextmanager
+    def _dying_of_what_nobody_catches(self) -> Iterator[None]:
+        before = len(self.mishaps.happened)
+        try:
+            yield
+        except Stumble:
+            self.crash()
+        if len(self.mishaps.happened) != before:
+            self._note_what_was_dropped()
+
+    def _note_what_was_dropped(self) -> None:
+        """After a mistake of its own the scheduler may have given up binds that it had not sent."""
+        pods = self.rig.cluster.pods
+        self.ledger.drop(uid for uid in list(self.ledger.released) if uid not in pods or not pods[uid].node)
 
     def _send(self) -> bool:
         """The next call of a lane begins: binds, or reports."""
-        lanes = [lane for lane in (self.rig.scheduler.binder.binds, self.rig.reporter.lane) if len(lane)]
+        lanes = [lane for lane in (self.rig.lanes.binds, self.rig.lanes.reports) if len(lane)]
         if lanes:
             lane = self.rng.choice(lanes)
             call: Any = lane._calls.get_nowait()()
             self.loop.start(call).add_done_callback(partial(self._ended, lane))
+            with self._dying_of_what_nobody_catches(), self.mishaps.possible():
+                self.loop.turn()
         return bool(lanes)
 
     def _ended(self, lane: Lane, task: asyncio.Task[None]) -> None:
@@ -172,23 +194,30 @@ class World:
             return
         if bind is not None:
             self.ledger.bind_ended(self.truth.objects[PODS].get(bind.key), bind.uid, accepted=bind.accepted)
-        if task.exception() is not None:
+        if isinstance(task.exception(), Stumble):
+            self.rig.built.parts.recovery.run()  # as the lane does
+        elif task.exception() is not None:
             self.wrong.append(f"a call failed: {task.exception()!r}")
 
     def _time_out(self) -> None:
-        room = self.rig.scheduler.room
+        room = self.rig.room
         for stay in room.overdue():
-            self.rig.scheduler._permit.time_out(stay)
+            self.rig.permit.time_out(stay)
         self.wrong += [f"the time of {stay.key} is up, and it goes on waiting" for stay in room.overdue()]
 
     def _schedule(self, only: set[str] | None = None) -> bool:
         """The next job is tried, which must be one of `only` if they are given."""
-        ticket = self.rig.queue.pop()
-        if only and (ticket is None or ticket.key not in only):
+        rig, ticket, before = self.rig, None, len(self.mishaps.happened)
+        with self._dying_of_what_nobody_catches(), self.mishaps.possible():
+            ticket = self.rig.scheduler.next_ticket()
+        if only and not self.mishaps.happened and (ticket is None or ticket.key not in only):
             self.wrong.append(
                 f"{sorted(only)} are half-bound, and {ticket.name if ticket else 'nobody'} is tried first"
             )
         if ticket is not None:
-            self.rig.scheduler.schedule_one(ticket)
-            assert ticket.state is not State.IN_FLIGHT, f"{ticket.name} was popped and never answered"
-        return ticket is not None
+            with self._dying_of_what_nobody_catches(), self.mishaps.possible():
+                self.rig.scheduler.attempt(ticket)
+            assert rig is not self.rig or ticket.state is not State.IN_FLIGHT, (
+                f"{ticket.name} was popped and never answered"
+            )
+        return ticket is not None or len(self.mishaps.happened) != before

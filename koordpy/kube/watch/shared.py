@@ -1,0 +1,69 @@
+"""The reflectors of one process: each resource is listed, watched and decoded once, however many sinks want it.
+
+client-go's word is a shared informer factory. All subscriptions are made before `run`; a consumer keeps the reflectors
+that it gets, to wait for those alone (`synced`) or to have one listed again (`resync`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from koordpy.kube.client import Client
+from koordpy.kube.watch.reflector import Reflector, Resource
+from koordpy.kube.watch.sinks import Sink, T
+
+
+class SharedReflectors:
+    """One reflector per path, selector and decoder."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._reflectors: dict[Resource[Any], Reflector[Any]] = {}
+        self._is_running = False
+
+    def subscribe(self, resource: Resource[T], sink: Sink[T], settle: Callable[[], None] | None = None) -> Reflector[T]:
+        """Deliver the resource to this sink too; `settle` is called when all that came together was delivered."""
+        reflector = self._reflector_of(resource)
+        reflector.subscribe(sink, settle)
+        return reflector
+
+    async def run(self) -> None:
+        """Run all reflectors, until cancelled."""
+        self._is_running = True
+        async with asyncio.TaskGroup() as group:
+            for reflector in self._reflectors.values():
+                group.create_task(reflector.run())
+
+    async def synced(self) -> None:
+        """Return when everything has been listed once."""
+        for reflector in self._reflectors.values():
+            await reflector.synced.wait()
+
+    def checks(self) -> dict[str, Callable[[], str]]:
+        """What is wrong with each resource, for `/readyz`; those of one name are one check."""
+        named: dict[str, list[Reflector[Any]]] = {}
+        for reflector in self._reflectors.values():
+            named.setdefault(f"watch-{reflector.full_name}", []).append(reflector)
+        return {name: _trouble(reflectors) for name, reflectors in named.items()}
+
+    def _reflector_of(self, resource: Resource[T]) -> Reflector[T]:
+        key = replace(resource, optional=False)  # two opinions about that are a mistake, and not two resources
+        found = self._reflectors.get(key)
+        if found is None:
+            if self._is_running:
+                raise RuntimeError(f"{resource.full_name}: subscribe before the reflectors run")
+            found = self._reflectors[key] = Reflector(self._client, resource)
+        elif found.resource.optional != resource.optional:
+            raise ValueError(f"{resource.path}: optional for one sink and required for another")
+        return found
+
+
+def _trouble(reflectors: list[Reflector[Any]]) -> Callable[[], str]:
+    def first() -> str:
+        troubles = (each.trouble or ("" if each.synced.is_set() else "not synced yet") for each in reflectors)
+        return next((trouble for trouble in troubles if trouble), "")
+
+    return first

@@ -1,0 +1,71 @@
+"""Pods into records; ours that are pending, into the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from koordpy import metrics
+from koordpy.api.pod import Pod
+from koordpy.scheduler.execute.inflight import InFlight
+from koordpy.scheduler.jobs import Jobs
+from koordpy.scheduler.wakeups import Wakeups
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+
+log = structlog.get_logger()
+
+
+class PodSink:
+    """The sink of the watch of pods.
+
+    Twenty members of a gang that come at once are one change of it. So what pods mean for gangs and for unschedulable
+    jobs is not worked out pod by pod, but when all that came together is in the state: the reflector calls `settle`
+    then, before anything is planned.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        jobs: Jobs,
+        wakeups: Wakeups,
+        in_flight: InFlight,
+        on_gone: tuple[Callable[[str], None], ...] = (),
+    ) -> None:
+        self._cluster, self._jobs, self._wakeups, self._in_flight = cluster, jobs, wakeups, in_flight
+        self._on_gone = on_gone  # each is told the UID of a pod that is gone or finished
+
+    def upsert(self, pod: Pod) -> None:
+        if pod.is_finished:
+            self._cluster.finish_pod(pod)
+            self._gone(pod.metadata.uid)
+            return
+        record = self._cluster.upsert_pod(pod)
+        if record.bound:
+            self._in_flight.end(record.uid)
+            self._cluster.confirm_volumes(record)
+        elif record.terminating:  # an assumption about a terminating pod holds room for nobody
+            self._cluster.forget(record.uid)
+        if record.defect:
+            self._complain(record)
+        self._jobs.pod_changed(record)
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
+        self._cluster.remove_pod(uid)
+        self._cluster.gangs.finished_gone(uid)
+        self._gone(uid)
+
+    def settle(self) -> None:
+        """Everything that came together is in."""
+        self._wakeups.deliver()
+
+    def _gone(self, uid: str) -> None:
+        self._in_flight.end(uid)
+        self._jobs.pod_gone(uid)
+        for tell in self._on_gone:
+            tell(uid)
+
+    def _complain(self, record: PodRecord) -> None:
+        metrics.MALFORMED.labels("Pod").inc()
+        log.warning("malformed_object", kind="Pod", object=record.key, problem=record.defect)

@@ -1,0 +1,64 @@
+"""Every resource that is watched: where it is served, and what its objects are decoded to.
+
+One process watches each of them once (`kube/watch/shared.py`). So controllers that want the same kind subscribe to the
+resource that stands here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from koordpy.api import topology
+from koordpy.api.decode import Decoder
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
+from koordpy.api.policy import PodDisruptionBudget
+from koordpy.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from koordpy.api.topologystatus import TopologyObject
+from koordpy.api.workload import Namespace, ReplicaSet, Service
+from koordpy.kube.watch.reflector import Resource
+
+# Finished pods too: a member that has succeeded counts for its gang.
+PODS = Resource("/api/v1/pods", Decoder("Pod", Pod))
+NODES = Resource("/api/v1/nodes", Decoder("Node", Node))
+POD_GROUPS = {
+    group: Resource(f"/apis/{group}/{VERSION}/podgroups", Decoder("PodGroup", PodGroup), optional=True)
+    for group in GROUPS
+}
+TOPOLOGIES = Resource(
+    f"/apis/{topology.GROUP}/{topology.VERSION}/clusternetworktopologies",
+    Decoder(topology.KIND, TopologyObject),
+    field_selector=f"metadata.name={topology.NAME}",
+    optional=True,
+)
+BUDGETS = Resource("/apis/policy/v1/poddisruptionbudgets", Decoder("PodDisruptionBudget", PodDisruptionBudget))
+NAMESPACES = Resource("/api/v1/namespaces", Decoder("Namespace", Namespace))
+SERVICES = Resource("/api/v1/services", Decoder("Service", Service))
+OWNERS: dict[str, Resource[Any]] = {
+    "ReplicationController": Resource("/api/v1/replicationcontrollers", Decoder("ReplicationController", Service)),
+    "ReplicaSet": Resource("/apis/apps/v1/replicasets", Decoder("ReplicaSet", ReplicaSet)),
+    "StatefulSet": Resource("/apis/apps/v1/statefulsets", Decoder("StatefulSet", ReplicaSet)),
+}
+_STORAGE = "/apis/storage.k8s.io/v1/"
+STORAGE: dict[str, Resource[Any]] = {
+    "PersistentVolumeClaim": Resource(
+        "/api/v1/persistentvolumeclaims", Decoder("PersistentVolumeClaim", PersistentVolumeClaim)
+    ),
+    "PersistentVolume": Resource("/api/v1/persistentvolumes", Decoder("PersistentVolume", PersistentVolume)),
+    "StorageClass": Resource(_STORAGE + "storageclasses", Decoder("StorageClass", StorageClass)),
+    "CSINode": Resource(_STORAGE + "csinodes", Decoder("CSINode", CSINode)),
+    "CSIDriver": Resource(_STORAGE + "csidrivers", Decoder("CSIDriver", CSIDriver)),
+    "CSIStorageCapacity": Resource(
+        _STORAGE + "csistoragecapacities", Decoder("CSIStorageCapacity", CSIStorageCapacity)
+    ),
+    "VolumeAttachment": Resource(_STORAGE + "volumeattachments", Decoder("VolumeAttachment", VolumeAttachment)),
+}

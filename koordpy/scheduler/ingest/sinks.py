@@ -1,0 +1,87 @@
+"""Every sink of the scheduler: what hears about which kind of object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from koordpy.api.node import Node
+from koordpy.api.pod import Pod
+from koordpy.api.podgroup import GROUPS, PodGroup
+from koordpy.api.policy import PodDisruptionBudget
+from koordpy.api.topologystatus import TopologyObject
+from koordpy.api.workload import Namespace, Service
+from koordpy.kube.watch.sinks import Sink
+from koordpy.scheduler.execute.inflight import InFlight
+from koordpy.scheduler.ingest.budgets import BudgetSink
+from koordpy.scheduler.ingest.guard import GuardedSink
+from koordpy.scheduler.ingest.nodes import NodeSink
+from koordpy.scheduler.ingest.podgroups import PodGroupSink
+from koordpy.scheduler.ingest.pods import PodSink
+from koordpy.scheduler.ingest.storage import StorageSink
+from koordpy.scheduler.ingest.topologies import TopologySink
+from koordpy.scheduler.ingest.workloads import NamespaceSink, OwnerSink, ServiceSink
+from koordpy.scheduler.jobs import Jobs
+from koordpy.scheduler.recovery import Recovery
+from koordpy.scheduler.wakeups import Wakeups
+from koordpy.state.cluster import Cluster
+
+_OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
+
+
+@dataclass(frozen=True, slots=True)
+class Sinks:
+    """One for each kind, guarded; the watches feed them, and so do tests."""
+
+    pods: Sink[Pod]
+    settle_pods: Callable[[], None]  # to be called when all pods that came together were told
+    nodes: Sink[Node]
+    pod_groups: Mapping[str, Sink[PodGroup]]  # by API group
+    topologies: Sink[TopologyObject]
+    budgets: Sink[PodDisruptionBudget]
+    namespaces: Sink[Namespace]
+    services: Sink[Service]
+    owners: Mapping[str, Sink[Any]]  # by kind
+    storage: Mapping[str, Sink[Any]]  # by kind
+
+    @classmethod
+    def build(
+        cls,
+        cluster: Cluster,
+        jobs: Jobs,
+        wakeups: Wakeups,
+        recovery: Recovery,
+        *,
+        in_flight: InFlight,
+        on_pod_gone: tuple[Callable[[str], None], ...] = (),
+        on_storage_changed: Callable[[], None],
+    ) -> Sinks:
+        storage = cluster.storage
+        tables: dict[str, dict[str, Any]] = {
+            "PersistentVolumeClaim": storage.claims,
+            "PersistentVolume": storage.volumes,
+            "StorageClass": storage.classes,
+            "CSINode": storage.csi_nodes,
+            "CSIDriver": storage.drivers,
+            "CSIStorageCapacity": storage.capacities,
+            "VolumeAttachment": storage.attachments,
+        }
+        pods = PodSink(cluster, jobs, wakeups, in_flight, on_pod_gone)
+
+        def guarded(sink: Sink[Any]) -> Sink[Any]:
+            return GuardedSink(sink, recovery)
+
+        return cls(
+            guarded(pods),
+            partial(recovery.guard, pods.settle),
+            guarded(NodeSink(cluster, wakeups)),
+            {group: guarded(PodGroupSink(group, cluster, wakeups)) for group in GROUPS},
+            guarded(TopologySink(cluster, wakeups)),
+            guarded(BudgetSink(cluster)),
+            guarded(NamespaceSink(cluster, wakeups)),
+            guarded(ServiceSink(cluster, wakeups)),
+            {kind: guarded(OwnerSink(kind, cluster, wakeups)) for kind in _OWNERS},
+            {kind: guarded(StorageSink(table, cluster, wakeups, on_storage_changed)) for kind, table in tables.items()},
+        )

@@ -1,0 +1,66 @@
+"""Wake-ups: what changed in the cluster state, turned into tickets and activated jobs.
+
+Whoever changes the state writes to its change log (`state/changes.py`) and calls nobody. `deliver` takes the log: after
+each batch of watch events, and before each attempt. Gangs get their tickets first; then jobs are activated by what
+happened. In the other order a gang's own change would use up the early wake-up that it has for free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from koordpy.scheduler.jobs import Jobs
+from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.scheduler.queue.ticket import Wants
+from koordpy.scheduler.room import Room
+from koordpy.state.changes import Changes
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import ON_ONE_NODE, ClusterEvent, EventKind
+from koordpy.state.eviction import Preemptor
+
+
+class Wakeups:
+    """Keeps the queue in step with the cluster state."""
+
+    def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs) -> None:
+        self._cluster, self._queue, self._jobs = cluster, queue, jobs
+
+    def deliver(self) -> None:
+        """Everything that has changed since the last call."""
+        while self._cluster.changes:
+            self._deliver(self._cluster.changes.take())
+
+    def _deliver(self, changes: Changes) -> None:
+        self._jobs.refresh(changes.groups)
+        self._jobs.reclassify(changes.reshaped)
+        if self._queue.any_unschedulable:
+            self._wake(changes.events)
+        self._jobs.recheck_nominations(changes.nodes | changes.entered.keys())
+        if changes.nodes or changes.entered:
+            self._jobs.recheck_min_resources()
+        for node in changes.nodes:
+            self._jobs.recheck_waiting(node)
+        for node in changes.entered:
+            if self._cluster.nodes.is_overcommitted(node):  # by another scheduler: whoever merely waits there gives way
+                self._jobs.recheck_waiting(node)
+
+    def _wake(self, events: Iterable[ClusterEvent]) -> None:
+        """Events of one kind on one node are one event; what can help from anywhere is asked about once."""
+        anywhere = EventKind.NONE
+        by_nodes: dict[tuple[str, str], EventKind] = {}
+        for kind, node, other in events:
+            anywhere |= kind & ~ON_ONE_NODE
+            local = kind & ON_ONE_NODE
+            if local:
+                by_nodes[node, other] = by_nodes.get((node, other), EventKind.NONE) | local
+        if anywhere:
+            self._queue.wake(anywhere, _no_room)
+        room = Room(self._cluster)
+        for (node, other), local in by_nodes.items():
+            rows = [row for name in (node, other) if (row := self._cluster.nodes.row_of(name)) is not None]
+            self._queue.wake(local, partial(room.suffices, rows))
+
+
+def _no_room(wants: Wants, preemptor: Preemptor) -> bool:  # noqa: ARG001
+    return False
