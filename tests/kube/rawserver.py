@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-@asynccontextmanager
-async def listening(serve: Serve) -> AsyncIterator[int]:
-    """Serve every connection by `serve`; yields the port.
+@contextlib.asynccontextmanager
+async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """Serve every connection by `serve`; yields the port on 127.0.0.1.
 
     A connection stays open when `serve` returns: many servers are slow to close, and the client must not count on it.
     """
@@ -19,9 +20,10 @@ async def listening(serve: Serve) -> AsyncIterator[int]:
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         served.append((asyncio.current_task(), writer))
-        await serve(reader, writer)
+        with contextlib.suppress(asyncio.CancelledError):  # the end; asyncio of Python 3.11 would log it as a mistake
+            await serve(reader, writer)
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
