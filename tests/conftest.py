@@ -1,5 +1,7 @@
 """What every test can ask for: the real control plane, and kubelets for it."""
 
+import asyncio
+
 import pytest
 
 from tests.controlplane.build import build
@@ -7,6 +9,11 @@ from tests.controlplane.fixtures import control_plane, kubelets, real
 from tests.controlplane.golang import BuildError
 
 __all__ = ["control_plane", "kubelets", "real"]
+
+
+def pytest_configure() -> None:
+    """Say that there is no current event loop: looptime looks for it, and the first look would make one for good."""
+    asyncio.set_event_loop(None)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

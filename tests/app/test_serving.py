@@ -15,6 +15,8 @@ from tests.builders import node_json, pod_json
 from tests.controlplane.certificates import Authority
 from tests.controlplane.fixtures import Real
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.real
 async def test_it_answers_for_its_health_and_costs_next_to_nothing_when_idle(real: Real, tmp_path) -> None:

@@ -17,6 +17,8 @@ from tests.builders import node_json, pod_json
 from tests.cli.commands import ended_by, koordpy, started
 from tests.controlplane.process import free_ports
 
+pytestmark = pytest.mark.process
+
 GROUP = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 MEMBER = {"pod-group.scheduling.sigs.k8s.io": "g"}

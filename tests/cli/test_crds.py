@@ -14,6 +14,8 @@ from koordpy.app.crds import definitions
 from koordpy.sim.embedded.server import EmbeddedServer
 from tests.cli.commands import koordpy
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parent.parent.parent
 KUBECTL = shutil.which("kubectl")
 needs_kubectl = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not on the PATH: install kubectl to run this")

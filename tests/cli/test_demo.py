@@ -18,6 +18,8 @@ from koordpy.sim.demo.words import names
 from tests.builders import node, pod_json, typed
 from tests.cli.commands import child_of, ended_by, exists, koordpy, started
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def told() -> subprocess.CompletedProcess[str]:
@@ -113,7 +115,7 @@ def test_an_interrupt_ends_it_and_its_scheduler():
 
 def test_a_scheduler_that_dies_is_reported_with_its_log():
     with started("demo") as demo:
-        wait_for(demo, "holds its lease")
+        wait_for(demo, "  bound  ")  # by then the scheduler has logged that it leads
         os.kill(child_of(demo), signal.SIGKILL)
         _, errors = demo.communicate(timeout=60)
     assert demo.returncode == 1

@@ -11,6 +11,8 @@ import yaml
 
 from tests.cli.commands import ended_by, koordpy, started
 
+pytestmark = pytest.mark.process
+
 
 def get(url: str) -> dict:
     with urllib.request.urlopen(url, timeout=10) as answer:

@@ -18,6 +18,8 @@ from tests.cli.commands import started
 from tests.controlplane.client import Client, Json
 from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
 
+pytestmark = pytest.mark.process
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 GANGS = sorted(path.name for path in EXAMPLES.glob("gang-*.yaml"))
 POD_GROUPS = "apis/scheduling.sigs.k8s.io/v1alpha1/podgroups"
@@ -101,6 +103,15 @@ async def say(api: Client, message: str, *names: str) -> None:
     assert not any(found[name]["spec"].get("nodeName") for name in names)
 
 
+async def hears(api: Client, message: str, pod_group: str) -> None:
+    """The PodGroup has an event with this message; it is written behind those of the pods."""
+
+    async def is_told() -> bool:
+        return ("PodGroup", pod_group) in await told(api, message)
+
+    await until(is_told, f"an event on {pod_group} says {message!r}")
+
+
 async def told(api: Client, message: str) -> set[tuple[str, str]]:
     """Kind and name of everything that has an event with this message."""
     events = (await api.list("events")).ok()["items"]
@@ -174,7 +185,7 @@ async def test_a_non_strict_gang_holds_what_it_found_and_starts_with_the_rest(ap
     await apply(api, [before, *gang])
     (message,) = quoted("gang-nonstrict.yaml")
     await say(api, message, "collect-0", "collect-1", "collect-2")
-    assert ("PodGroup", "collect") in await told(api, message)
+    await hears(api, message, "collect")
     await shows(api, ("collect", "PreScheduling", "3", "0", "0", "0", "0"))
     await asyncio.sleep(0.5)  # the gang hears of its new status, and whoever comes now stands behind it in the queue
     (await api.create("pods", pod_json("latecomer", cpu=6))).ok()
@@ -187,7 +198,7 @@ async def test_a_gang_that_is_too_big_says_why_and_holds_nothing(api):
     await apply(api, documents("gang-too-big.yaml"))
     message, _ = quoted("gang-too-big.yaml")
     await say(api, message, "big-0", "big-1", "big-2", "big-3")
-    assert ("PodGroup", "big") in await told(api, message)
+    await hears(api, message, "big")
     for number in range(3):
         (await api.create("pods", pod_json(f"other-{number}", cpu=6))).ok()
     await run(api, "other-0", "other-1", "other-2")

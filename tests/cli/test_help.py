@@ -8,6 +8,8 @@ import pytest
 from koordpy.cli import main
 from tests.cli.commands import koordpy
 
+pytestmark = pytest.mark.process
+
 HEAVY = ("aiohttp", "kubernetes_asyncio", "msgspec", "numpy", "rich", "structlog", "yaml")
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.commands import ended_by, koordpy, started
 
+pytestmark = pytest.mark.process
+
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 DEAD_SERVER = """
 apiVersion: v1

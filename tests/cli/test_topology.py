@@ -19,6 +19,8 @@ from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import koordpy
 from tests.controllers.topologies import BROKEN, GOOD, TOPOLOGIES, node, topology
 
+pytestmark = pytest.mark.process
+
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PODS = "/api/v1/namespaces/default/pods"

@@ -4,6 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from koordpy.app.crds import definitions
@@ -11,6 +12,8 @@ from koordpy.sim.embedded.nodes import simulated_node
 from koordpy.sim.embedded.server import EmbeddedServer
 from tests.cli.commands import started
 from tests.controlplane.client import Client, Json
+
+pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parent.parent.parent
 RESOURCES = {

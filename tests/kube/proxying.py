@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
+from tests.kube.rawserver import listening
+
 
 @dataclass
 class Proxy:
@@ -28,12 +30,9 @@ async def proxy_to(port: int) -> AsyncIterator[Proxy]:
             await _serve(proxy, port, reader, writer)
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    proxy.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    try:
+    async with listening(serve) as own_port:
+        proxy.url = f"http://127.0.0.1:{own_port}"
         yield proxy
-    finally:
-        server.close()
 
 
 async def _serve(proxy: Proxy, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -50,7 +49,10 @@ async def _serve(proxy: Proxy, port: int, reader: asyncio.StreamReader, writer: 
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
             onwards.write(head)
-        await asyncio.gather(_pump(reader, onwards), _pump(there, writer))
+        try:
+            await asyncio.gather(_pump(reader, onwards), _pump(there, writer))
+        finally:
+            onwards.close()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

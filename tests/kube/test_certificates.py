@@ -27,6 +27,7 @@ from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.transport import HttpTransport
 from tests.controlplane.certificates import Authority, Pair
 from tests.controlplane.fixtures import Real
+from tests.kube.rawserver import listening
 from tests.kube.test_credentials import kubeconfig, later
 
 NODES = "/api/v1/nodes"
@@ -109,14 +110,11 @@ async def world(directory: Path) -> AsyncIterator[World]:
     server = Server(serving(authority, authority))
     files = Files(directory / "files")
     files.put(authority, authority.client("old", "group"))
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=server.context)
-    server.url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    found = await load_credentials(str(files.kubeconfig(server.url)))
-    try:
+    async with listening(server.serve, server.context) as port:
+        server.url = f"https://127.0.0.1:{port}"
+        found = await load_credentials(str(files.kubeconfig(server.url)))
         async with HttpTransport(found, connections=4) as transport:
             yield World(server, files, Client(transport), authority)
-    finally:
-        listening.close()
 
 
 def serving(authority: Authority, *trusted: Authority) -> ssl.SSLContext:

@@ -7,11 +7,14 @@ import random
 from itertools import pairwise
 
 import looptime
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kube.candidates import TIMING, Candidate, Weather, standing
 from tests.kube.world import World, now, until
+
+pytestmark = pytest.mark.random
 
 _WEATHER = st.builds(
     Weather,

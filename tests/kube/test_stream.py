@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,8 +13,8 @@ from koordpy.kube.http.connections import Wire
 from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.parsing import BrokenConnection
 from koordpy.kube.http.stream import Stream
+from tests.kube.rawserver import Serve, listening
 
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 TWO = HEAD + b"6\r\nfirst\n\r\n7\r\nsecond\n\r\n"
 END = b"0\r\n\r\n"
@@ -22,13 +22,10 @@ END = b"0\r\n\r\n"
 
 @asynccontextmanager
 async def streaming(serve: Serve) -> AsyncIterator[Stream]:
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    wire = Wire(Dialer(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"), lambda: None, 1)
-    try:
+    async with listening(serve) as port:
+        wire = Wire(Dialer(f"http://127.0.0.1:{port}"), lambda: None, 1)
         async with asyncio.timeout(5), wire.stream("/watch", "A: b\r\n", connect_s=1) as stream:
             yield stream
-    finally:
-        server.close()
 
 
 def saying(*pieces: bytes, then_close: bool = True) -> Serve:

@@ -19,6 +19,7 @@ from koordpy.kube.http.transport import HttpTransport
 from koordpy.sim.embedded.faults import Fault, Rule
 from koordpy.sim.embedded.server import EmbeddedServer
 from tests.builders import pod_json
+from tests.kube.rawserver import listening
 from tests.kube.world import PODS
 
 
@@ -32,13 +33,10 @@ async def over_http(directory: Path) -> AsyncIterator[tuple[EmbeddedServer, Clie
 
 @asynccontextmanager
 async def answered_by(serve: Any) -> AsyncIterator[HttpTransport]:
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    host = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    try:
-        async with HttpTransport(Credentials(Identity(host), None), connections=4) as transport:
+    async with listening(serve) as port:
+        credentials = Credentials(Identity(f"http://127.0.0.1:{port}"), None)
+        async with HttpTransport(credentials, connections=4) as transport:
             yield transport
-    finally:
-        server.close()
 
 
 def answers(*sequence: bool) -> Iterator[bool]:

@@ -24,6 +24,7 @@ from koordpy.sim.embedded.server import EmbeddedServer
 from tests.controlplane.certificates import Authority
 from tests.controlplane.fixtures import Real
 from tests.kube.proxying import Proxy, proxy_to
+from tests.kube.rawserver import listening
 from tests.kube.test_credentials import exec_plugin, kubeconfig
 
 PODS = "/api/v1/pods"
@@ -49,11 +50,8 @@ async def tls_server(authority: Authority) -> AsyncIterator[int]:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
+    async with listening(serve, context) as port:
+        yield port
 
 
 @asynccontextmanager

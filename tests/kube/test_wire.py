@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,20 +14,17 @@ from koordpy.kube.http.address import Address
 from koordpy.kube.http.connections import Wire
 from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.parsing import BrokenConnection
-
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+from tests.kube.rawserver import Serve, listening
 
 
 @asynccontextmanager
 async def wire_to(serve: Serve, width: int = 4) -> AsyncIterator[Wire]:
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    wire = Wire(Dialer(f"http://127.0.0.1:{port}/prefix"), lambda: None, width)
-    try:
-        yield wire
-    finally:
-        wire.close()
-        server.close()
+    async with listening(serve) as port:
+        wire = Wire(Dialer(f"http://127.0.0.1:{port}/prefix"), lambda: None, width)
+        try:
+            yield wire
+        finally:
+            wire.close()
 
 
 def answering(*pieces: bytes, pause_s: float = 0.0) -> Serve:

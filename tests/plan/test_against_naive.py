@@ -5,6 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 
 from koordpy.api.pod import Pod
@@ -18,6 +19,8 @@ from tests.plan.counts import counts_of
 from tests.plan.judgement import PROFILE, judgement, picture_of, record_of
 from tests.plan.naive import FILTERS, SCORES, World, judge
 from tests.plan.random_worlds import NODE_NAMES, SEEDS, incoming_pod, smallest, world
+
+pytestmark = pytest.mark.random
 
 Json = dict[str, Any]
 

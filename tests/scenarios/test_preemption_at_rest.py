@@ -16,6 +16,8 @@ from tests.scenarios.mirror import PODS
 from tests.scenarios.objects import is_finished, node_of
 from tests.scenarios.world import World
 
+pytestmark = pytest.mark.random
+
 SEEDS = (*range(12), 23, 40, 128, 150, 180)  # the latter have found something
 _STEPS = 24
 _PROTECTED = "scheduling.koordinator.sh/disable-preemptible"

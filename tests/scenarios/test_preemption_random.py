@@ -13,6 +13,8 @@ from tests.plan.constraints import HOSTNAME
 from tests.scenarios.objects import members, node_of
 from tests.scenarios.world import World, embedded_world
 
+pytestmark = pytest.mark.random
+
 SEEDS = 24
 CRASHES = (1, 20, 24, 35, 44, 56)  # where several leave, and sometimes a gang that goes as a whole
 GANG = ("g-1", "g-2", "g-3")

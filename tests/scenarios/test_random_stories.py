@@ -9,6 +9,8 @@ from tests.scenarios.dice import seeded
 from tests.scenarios.teller import Teller
 from tests.scenarios.world import World, embedded_world
 
+pytestmark = pytest.mark.random
+
 
 @pytest.mark.parametrize("seed", range(25))
 async def test_in_virtual_time_everybody_runs_in_the_end(seed: int) -> None:

@@ -61,8 +61,9 @@ class Watch:
             self._lines.append(msgspec.json.encode({"type": "ERROR", "object": error.status()}) + b"\n")
             self._ended = True  # the real server, too, begins a stream to say that it cannot
         self._unsubscribe = self._store.subscribe(resource.storage, self._hear)
-        self._end_at = asyncio.get_running_loop().time() + _timeout(request)
-        self._bookmark_at = self._next_bookmark()
+        now = asyncio.get_running_loop().time()
+        self._end_at = now + _timeout(request)
+        self._bookmark_at = self._next_bookmark(now)
 
     def _start(self, request: Request) -> None:
         """Queue what the client has not seen: everything, or the changes since its resourceVersion."""
@@ -115,10 +116,9 @@ class Watch:
         obj = {**self._type_of_bookmark, "metadata": metadata}
         return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
 
-    def _next_bookmark(self) -> float:
+    def _next_bookmark(self, now: float) -> float:
         if not self._bookmarks:
             return self._end_at
-        now = asyncio.get_running_loop().time()
         last = self._end_at - BOOKMARK_BEFORE_END
         return min(now + BOOKMARK_EVERY, last) if now < last else self._end_at
 
@@ -127,23 +127,22 @@ class Watch:
 
     async def __anext__(self) -> bytes:
         while not self._lines:
-            if self._ended or asyncio.get_running_loop().time() >= self._end_at:
+            if self._ended:
                 raise StopAsyncIteration
+            due = min(self._bookmark_at, self._end_at)
             try:
-                async with asyncio.timeout_at(min(self._bookmark_at, self._end_at)):
+                async with asyncio.timeout_at(due):
                     await self._wake.wait()
-            except TimeoutError:
-                self._bookmark_if_due()
+            except TimeoutError:  # the clock is not asked again: it may be a hair early, and stand still in tests
+                if due < self._end_at:
+                    self._lines.append(self._bookmark())
+                    self._bookmark_at = self._next_bookmark(due)
+                else:
+                    self._ended = True
             self._wake.clear()
         chunk = b"".join(self._lines)
         self._lines.clear()
         return chunk
-
-    def _bookmark_if_due(self) -> None:
-        now = asyncio.get_running_loop().time()
-        if self._bookmarks and self._bookmark_at <= now < self._end_at:
-            self._lines.append(self._bookmark())
-            self._bookmark_at = self._next_bookmark()
 
     def end(self) -> None:
         """Finish the stream after what is already queued."""

@@ -15,6 +15,8 @@ from tests.plan.preemption.naive import Price, cheapest, may_go, price, units_of
 from tests.plan.preemption.random_stages import stage_of
 from tests.plan.preemption.stage import Stage
 
+pytestmark = pytest.mark.random
+
 SEEDS = 400
 _BLOCK = 50
 _MOST_WORSE = 0.03  # of the preemptions found, where the greedy search may pay more than need be

@@ -13,6 +13,8 @@ import pytest
 from tests.scheduler.gangs.model.checks import AT_ANY_STEP, AT_REST, IN_THE_END, wrong_with
 from tests.scheduler.gangs.model.world import World
 
+pytestmark = pytest.mark.random
+
 STEPS = 80
 # How often a world comes to rest: lost wake-ups show when each change has to wake by itself, races when many changes
 # are under way.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 
 from koordpy.api.node import Node
@@ -28,6 +29,8 @@ from tests.scheduler.volumes.asking import PROFILE, by_claim, cluster_of, promis
 from tests.scheduler.volumes.naive import SELECTED_NODE, Choice, Stored, binding, in_zone, outright, within_limits
 from tests.scheduler.volumes.objects import pod_with
 from tests.scheduler.volumes.random_storage import some_claims, stored
+
+pytestmark = pytest.mark.random
 
 KINDS = {
     "nodes": Node,

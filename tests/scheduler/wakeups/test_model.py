@@ -12,6 +12,8 @@ import pytest
 
 from tests.scheduler.wakeups.world import World
 
+pytestmark = pytest.mark.random
+
 SEEDS = 60
 STEPS = 150
 # How often a world comes to rest: lost wake-ups show when each change has to wake by itself, races when many changes

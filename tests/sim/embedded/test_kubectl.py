@@ -16,7 +16,10 @@ from koordpy.sim.embedded.server import EmbeddedServer
 from tests.sim.embedded.inprocess import PODS, pod
 
 KUBECTL = shutil.which("kubectl")
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not on the PATH: install kubectl to run this")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(KUBECTL is None, reason="kubectl is not on the PATH: install kubectl to run this"),
+]
 
 POD = {
     "apiVersion": "v1",

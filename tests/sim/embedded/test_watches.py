@@ -42,6 +42,15 @@ async def test_a_watch_without_bookmarks_ends_silently_at_its_timeout():
         assert asyncio.get_running_loop().time() - start == pytest.approx(10, abs=0.5)
 
 
+async def test_a_timer_that_fires_a_hair_early_does_not_stop_bookmarks():
+    """A loop may call 1 ns before the time that was asked for, and virtual time stands still until then."""
+    async with EmbeddedCluster() as cluster:
+        await asyncio.sleep(1.565493)  # plus 60 is 61.565493000000004, which the loop takes for 61.565493
+        async with watching(cluster, f"{WATCH}&allowWatchBookmarks=true&timeoutSeconds=70") as lines:
+            told = [await lines.next(within=61) for _ in range(3)]
+            assert [each and each["type"] for each in told] == ["BOOKMARK", "BOOKMARK", None]
+
+
 async def test_what_happens_between_the_request_and_the_first_read_is_not_lost():
     async with EmbeddedCluster() as cluster, watching(cluster, WATCH) as lines:
         await cluster.create(PODS, pod("a"))
