@@ -11,7 +11,6 @@ import asyncio
 import itertools
 import json
 import re
-import ssl
 import sys
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterator
@@ -24,6 +23,7 @@ import uvloop
 from bench.live.dress import GANG_MINIMUM, GANG_NAME
 from bench.live.observer import Watched, session_to, watch
 from bench.live.workload import PROBE
+from tests.controlplane.certificates import trusting
 from tests.controlplane.client import Client
 from tests.controlplane.server import ADMIN_TOKEN
 
@@ -37,7 +37,7 @@ async def main(url: str, ca_path: Path, namespace: str) -> None:
         pods = (await client.list("pods")).ok()
         nodes = (await client.list("nodes")).ok()["items"]
     names = itertools.cycle([node["metadata"]["name"] for node in nodes])
-    trusted = ssl.create_default_context(cafile=str(ca_path))
+    trusted = trusting(ca_path)
     loop = asyncio.get_running_loop()
     binds = Binds(loop.create_future())
     requests = [_request(namespace, pod["metadata"]["name"], next(names)) for pod in pods["items"]]

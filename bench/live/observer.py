@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -20,6 +19,7 @@ from typing import Self
 import aiohttp
 import msgspec
 
+from tests.controlplane.certificates import trusting
 from tests.controlplane.server import ADMIN_TOKEN
 
 BOUND = "spec.nodeName!="
@@ -113,7 +113,7 @@ def session_to(url: str, ca_path: str) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         url,
         headers={"Authorization": f"Bearer {ADMIN_TOKEN}"},
-        connector=aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=ca_path)),
+        connector=aiohttp.TCPConnector(ssl=trusting(ca_path)),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=START_SECONDS),
         read_bufsize=2**20,
     )

@@ -5,6 +5,7 @@ Everything is written below one directory and is worth nothing outside of it: no
 
 import datetime as dt
 import ipaddress
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +67,16 @@ class Authority:
         for extension in extensions:
             builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
         return builder.sign(self._key, hashes.SHA256())
+
+
+def trusting(ca_path: Path | str) -> ssl.SSLContext:
+    """What a client checks the API server with.
+
+    Our certificates have no key identifiers, as those of many clusters; the default of Python 3.13 would refuse them.
+    """
+    context = ssl.create_default_context(cafile=str(ca_path))
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 def service_account_keys(directory: Path) -> Pair:

@@ -6,13 +6,14 @@ It must stay ignorant: no retries, no caches, no types. A test sees exactly what
 import asyncio
 import contextlib
 import json
-import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import aiohttp
+
+from tests.controlplane.certificates import trusting
 
 TIMEOUT_SECONDS = 20
 
@@ -111,7 +112,7 @@ class Client:
         self.url = url
         self.namespace = namespace
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._trusted = ssl.create_default_context(cafile=str(ca_path)) if ca_path else True
+        self._trusted = trusting(ca_path) if ca_path else True
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(

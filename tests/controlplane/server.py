@@ -18,7 +18,7 @@ import yaml
 
 from tests.controlplane import flags
 from tests.controlplane.build import build
-from tests.controlplane.certificates import Authority, service_account_keys
+from tests.controlplane.certificates import Authority, service_account_keys, trusting
 from tests.controlplane.process import Process, StartError, free_ports
 
 Authorization = Literal["AlwaysAllow", "RBAC"]
@@ -151,8 +151,7 @@ class ControlPlane:
 
     def _apiserver_ready(self) -> bool:
         headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
-        trusted = ssl.create_default_context(cafile=str(self.ca_path))
-        return _answers(urllib.request.Request(f"{self.url}/readyz", headers=headers), trusted)
+        return _answers(urllib.request.Request(f"{self.url}/readyz", headers=headers), trusting(self.ca_path))
 
     def kubeconfig(
         self, path: Path, *, token: str | None = None, namespace: str = "default", context: str = "test"

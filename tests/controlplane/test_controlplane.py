@@ -83,6 +83,7 @@ async def test_a_bound_pod_runs_and_a_deleted_one_goes_where_there_are_kubelets(
 @pytest.mark.parametrize("token", [None, ADMIN_TOKEN], ids=["certificate", "token"])
 async def test_a_kubeconfig_lets_an_ordinary_client_in(real: Real, tmp_path: Path, token: str | None):
     configuration = kubernetes_asyncio.client.Configuration()
+    configuration.disable_strict_ssl_verification = True  # see `trusting`
     await kubernetes_asyncio.config.load_kube_config(
         str(real.kubeconfig(tmp_path, token)), client_configuration=configuration
     )
