@@ -229,3 +229,14 @@ def test_nothing_starts_without_a_node():
 def test_what_was_written_needs_no_further_write(letters):
     once = status_of(members(letters), group(), NOTHING)
     assert status_of(members(letters), group(), once) == once
+
+
+def test_a_member_that_has_finished_does_not_say_the_minimum_of_those_that_live():
+    """As for the scheduler: the oldest declared 1 and has succeeded, the others declare 3."""
+    gang = [member("s", 0, declaration=saying(1)), *(member("p", n, declaration=saying(3)) for n in (1, 2))]
+    assert status_of(gang, group(3), NOTHING).phase != "Running"
+
+
+def test_once_all_have_finished_the_minimum_is_what_it_was():
+    gang = [member("s", number, declaration=saying(2)) for number in range(2)]
+    assert status_of(gang, group(4), NOTHING).phase == "Finished"
