@@ -1,7 +1,7 @@
 """How long it takes to find the victims for a gang on a full cluster, or to see that there are none.
 
-Every node is taken by pods of lower priority, each a job of its own, so that every node is as good as any other: the
-search has nothing to hold on to. The gang asks for whole nodes.
+Every node is taken by pods of lower priority, so that every node is as good as any other: the search has nothing to
+hold on to. They are jobs of their own, or gangs that go as a whole. The gang that wants in asks for whole nodes.
 """
 
 from __future__ import annotations
@@ -11,24 +11,28 @@ import time
 
 from bench.figures import BenchError, Figure
 from bench.planning.objects import SCHEDULER, app_of, node, node_name, pod, typed_node, typed_pod
+from koordpy.api.keys import GANG_NAME, MIN_AVAILABLE
 from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.preemption.eligibility import Preemption, find_preemption
-from koordpy.state.cluster import Cluster
+from koordpy.state.cluster import Cluster, ClusterOptions
 
 TARGET_MS = 250
 TARGET_IMPOSSIBLE_MS = 50
 CPUS = 32
 URGENT = 1_000
+GANG = 20  # members of a gang that runs
 
 
 def figures(nodes: int, size: int, attempts: int) -> list[Figure]:
     cluster = _full(nodes)
     found = _timed(cluster, size, attempts, expected=size)
     vain = _timed(cluster, nodes + 1, attempts, expected=0)
+    of_gangs = _timed(_full(nodes, GANG), size, attempts, expected=-(-size // GANG) * GANG)
     where = f"{nodes:,} full nodes"
     return [
         Figure(f"victims for {size:,} whole-node pods, {where}", "ms", found, TARGET_MS),
+        Figure(f"victims for {size:,} whole-node pods, {where} of gangs of {GANG}", "ms", of_gangs, TARGET_MS),
         Figure(f"refuse {nodes + 1:,} whole-node pods, {where}", "ms", vain, TARGET_IMPOSSIBLE_MS),
     ]
 
@@ -59,11 +63,13 @@ def _gang(cluster: Cluster, size: int) -> Job:
     return Job("urgent", members, (Demand("default/urgent", size, 0, "Strict", members),))
 
 
-def _full(nodes: int) -> Cluster:
-    cluster = Cluster()
+def _full(nodes: int, gang: int = 1) -> Cluster:
+    cluster = Cluster(ClusterOptions(schedulers=(SCHEDULER,)))
     cluster.set_namespace("default", {})
     for number in range(nodes):
         cluster.upsert_node(typed_node(node(number, cpu=CPUS) | {"spec": {}}))
         low = pod(number, app=app_of(number), node=node_name(number), cpu_m=CPUS * 1000)
+        if gang > 1:
+            low["metadata"]["annotations"] = {GANG_NAME: f"gang-{number // gang}", MIN_AVAILABLE: str(gang)}
         cluster.upsert_pod(typed_pod(low))
     return cluster

@@ -20,7 +20,9 @@ from koordpy.api.topology import gather_rules
 
 Mode = Literal["Strict", "NonStrict"]
 MatchPolicy = Literal["only-waiting", "waiting-and-running", "once-satisfied"]
+DisruptionMode = Literal["Single", "Minimum", "All"]
 MODES: tuple[Mode, ...] = ("Strict", "NonStrict")
+DISRUPTION_MODES: tuple[DisruptionMode, ...] = ("Single", "Minimum", "All")
 MATCH_POLICIES: tuple[MatchPolicy, ...] = ("only-waiting", "waiting-and-running", "once-satisfied")
 
 T = TypeVar("T")
@@ -54,6 +56,7 @@ class GangDeclaration(NamedTuple):
     wait_s: float | None = None
     match_policy: MatchPolicy | None = None
     topology: str | None = None  # the JSON as it stands there, if it can be read
+    disruption: DisruptionMode | None = None
     complaints: tuple[Complaint, ...] = ()
 
 
@@ -68,6 +71,7 @@ _KEYS: tuple[tuple[str, ...], ...] = (
     (keys.WAITING_TIME,),
     (keys.MATCH_POLICY, keys.SIGS_MATCH_POLICY),
     (keys.NETWORK_TOPOLOGY_SPEC,),
+    (keys.DISRUPTION_MODE,),
 )
 _SAID = tuple(key for field_keys in _KEYS for key in field_keys)
 _ALSO_LABELS = (keys.SIGS_MIN_AVAILABLE,)
@@ -99,7 +103,7 @@ def declaration_of(meta: ObjectMeta) -> GangDeclaration:
 @lru_cache(maxsize=4096)  # the members of a gang all say the same, in words that are thus read once
 def _read(labelled: tuple[tuple[str, str], ...], said: tuple[tuple[str, str], ...]) -> GangDeclaration:
     complaints: list[Complaint] = []
-    minimum, total, mode, group, wait, policy, topology = (
+    minimum, total, mode, group, wait, policy, topology, disruption = (
         tuple(_values(field_keys, dict(labelled), dict(said))) for field_keys in _KEYS
     )
     return GangDeclaration(
@@ -110,6 +114,7 @@ def _read(labelled: tuple[tuple[str, str], ...], said: tuple[tuple[str, str], ..
         wait_s=_first(wait, _wait_s, complaints),
         match_policy=_first(policy, lambda text: _one_of(text, MATCH_POLICIES), complaints),
         topology=_first(topology, _topology, complaints),
+        disruption=_first(disruption, lambda text: _one_of(text, DISRUPTION_MODES), complaints),
         complaints=tuple(complaints),
     )
 

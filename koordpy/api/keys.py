@@ -51,6 +51,6 @@ PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"  # its reason
 DISABLE_PREEMPTIBLE = "scheduling.koordinator.sh/disable-preemptible"  # label: "true" protects a pod
 QUOTA_PREEMPTIBLE = "quota.scheduling.koordinator.sh/preemptible"  # label: "false" protects a pod
 QUESTIONED_OBJECT_KEY = "scheduling.koordinator.sh/questioned-object-key"  # label: pods that agree in it are one job
-DISRUPTION_MODE = "koordpy.io/disruption-mode"  # on a PodGroup: "All" if its pods go together or not at all
+DISRUPTION_MODE = "koordpy.io/disruption-mode"  # on a PodGroup or a member: whether members are evicted one by one
 
 PLACEMENT = "koordpy.io/placement"  # on a PodGroup: how close together its pods were placed, as JSON

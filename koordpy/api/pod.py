@@ -8,6 +8,7 @@ import msgspec
 
 from koordpy.api.affinity import Affinity, Toleration, TopologySpreadConstraint
 from koordpy.api.meta import Condition, ObjectMeta, Struct
+from koordpy.api.times import seconds_of_instant
 
 Quantities = dict[str, str | int]
 
@@ -131,10 +132,19 @@ class PodSpec(Struct, frozen=True):
     volumes: tuple[Volume, ...] = ()
 
 
+class Terminated(Struct, frozen=True):
+    finished_at: str | None = None
+
+
+class ContainerState(Struct, frozen=True):
+    terminated: Terminated | None = None
+
+
 class ContainerStatus(Struct, frozen=True):
     """What the kubelet has given a container, which differs from its spec while it is resized in place."""
 
     name: str = ""
+    state: ContainerState = ContainerState()
     allocated_resources: Quantities = {}
     resources: Resources | None = None
 
@@ -158,6 +168,14 @@ class Pod(Struct, frozen=True):
     @property
     def is_finished(self) -> bool:
         return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def finished_at(self) -> float | None:
+        """When the last of its containers ended; else when it began, which is all that is known then."""
+        states = (each.state.terminated for each in self.status.container_statuses)
+        stamps = [state.finished_at for state in states if state is not None and state.finished_at]
+        stamps = stamps or [self.status.start_time or ""]
+        return max(seconds_of_instant(stamp) for stamp in stamps) if stamps[0] else None
 
     @property
     def resize_is_infeasible(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.gangs import MatchPolicy
+from koordpy.api.gangs import DisruptionMode, MatchPolicy
 from koordpy.api.strict import Strict, read_strictly
 from koordpy.api.times import seconds_of_duration
 from koordpy.scheduler.settings import GangSettings
@@ -30,6 +30,7 @@ class _Coscheduling(Strict):
     aware_network_topology: bool = True
     on_timeout: Literal["Abandon", "Retry"] = "Abandon"
     non_strict_max_gap_percent: _Percent | None = None
+    default_disruption_mode: DisruptionMode = "Minimum"
     permit_waiting_time_seconds: Annotated[int, msgspec.Meta(gt=0)] | None = None  # the plugin's name of defaultTimeout
     pod_group_reject_percentage: _Percent | None = None  # and of nonStrictMaxGapPercent
     controller_workers: int | None = None
@@ -46,7 +47,7 @@ def read_coscheduling(args: Mapping[str, Any]) -> tuple[GangDefaults, GangSettin
     ):
         if ours in args and theirs in args:
             raise MalformedValue(theirs, args[theirs], f"says the same as {ours}; leave one of them out")
-    defaults = GangDefaults(_wait_s(asked), asked.default_match_policy)
+    defaults = GangDefaults(_wait_s(asked), asked.default_match_policy, asked.default_disruption_mode)
     gap = asked.non_strict_max_gap_percent
     if gap is None:
         gap = asked.pod_group_reject_percentage

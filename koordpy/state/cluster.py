@@ -28,6 +28,7 @@ from koordpy.state.changes import ChangeLog
 from koordpy.state.events import NO_EVENT, ClusterEvent, EventKind
 from koordpy.state.evictable import Evictable
 from koordpy.state.eviction import ByPriority, EvictionPolicy, Preemptor, Reach, reach_of
+from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.spec import GangDefaults
 from koordpy.state.gangs.table import GangTable
 from koordpy.state.nodes.columns import NodeColumns
@@ -152,7 +153,7 @@ class Cluster:
         self.gangs.member_changed(known, record)
         event = self._follow_nomination(record)
         if self._is_new_victim(known, record):
-            event = event.merged_with(ClusterEvent(EventKind.VICTIMS, record.node))
+            event = event.merged_with(self._now_evictable(record))
         self.changes.add_event(self._moved(known, record).merged_with(event))
         return record
 
@@ -187,7 +188,7 @@ class Cluster:
         """A pod has run to its end: what it held is free, and its gang remembers how it ended."""
         membership = membership_of(pod.metadata)
         if membership is not None and pod.spec.scheduler_name in self._options.schedulers:
-            self.gangs.member_finished(pod, membership.gang)
+            self.gangs.member_finished(pod, membership)
         self.remove_pod(pod.metadata.uid)
 
     # --- what the API server says about namespaces and workloads ---
@@ -221,11 +222,7 @@ class Cluster:
 
     def set_pod_group(self, api_group: str, key: str, pod_group: PodGroup | None) -> None:
         """A PodGroup appeared, changed or left (None)."""
-        went_whole = (gang := self.gangs.get(key)) is not None and gang.goes_whole
         self.gangs.set_pod_group(api_group, key, pod_group)
-        if went_whole and (gang := self.gangs.get(key)) is not None and not gang.goes_whole:
-            for node in {member.node for member in gang.bound.values()}:  # some of them may be evicted by now
-                self._happened(EventKind.VICTIMS, node)
 
     def learn_keys(self, keys: Iterable[str]) -> None:
         """Selectors ask for these label keys: pods that differ in them have different shapes from now on.
@@ -308,6 +305,14 @@ class Cluster:
             return False
         return record.evictable and record.namespace not in self._options.protected_namespaces
 
+    def may_go_whole(self, gang: Gang, reach: Reach) -> bool:
+        """Whether a job may evict all members of a gang that run."""
+        if not gang.goes_whole_within(reach):
+            return False
+        if any(uid in gang.bound for uid in self._refusing):
+            return False
+        return gang.id.partition("/")[0] not in self._options.protected_namespaces
+
     def reach(self, preemptor: Preemptor) -> Reach:
         """The eviction classes that a job may take from, of those that there are evictable pods of."""
         return reach_of(preemptor, self.eviction_policy, self.evictable.classes)
@@ -331,7 +336,7 @@ class Cluster:
         self._refusing.add(uid) if protected else self._refusing.discard(uid)
         self._count_evictable(record, 1)
         if self.may_be_evicted(record):
-            self._happened(EventKind.VICTIMS, record.node)
+            self.changes.add_event(self._now_evictable(record))
 
     # --- after an error of ours ---
 
@@ -405,6 +410,14 @@ class Cluster:
         if not self.evictable.in_use or not self.may_be_evicted(record):
             return False
         return known is None or known.node != record.node or not self.may_be_evicted(known)
+
+    def _now_evictable(self, record: PodRecord) -> ClusterEvent:
+        """A pod may be evicted from now on. If it is the last that its gang waited for, so may the others by now."""
+        gang = self.gangs.get(record.gang) if record.gang else None
+        if gang is not None and record.uid in gang.bound and gang.goes_whole_within(self.evictable.classes):
+            for node in {member.node for member in gang.bound.values()} - {record.node}:
+                self._happened(EventKind.VICTIMS, node)
+        return ClusterEvent(EventKind.VICTIMS, record.node)
 
     def _enter(self, record: PodRecord) -> ClusterEvent:
         if not record.node:

@@ -31,6 +31,9 @@ class Reach:
     def __len__(self) -> int:
         return len(self.classes)
 
+    def __contains__(self, eviction_class: object) -> bool:
+        return eviction_class in self._known
+
     def covers(self, pod: PodRecord) -> bool:
         """Whether a pod's class is among them; whether it may be evicted at all is another question."""
         return pod.eviction_class in self._known

@@ -106,7 +106,9 @@ def preemptor_of(pod: Pod) -> str:
 def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
     meta, spec = pod.metadata, pod.spec
     scheduled = pod.condition(POD_SCHEDULED)
-    membership = membership_of(meta)
+    membership, terminating = membership_of(meta), meta.deletion_timestamp is not None
+    # What a terminating pod says counts for nothing: its successor may say something else about the gang.
+    says = membership is not None and not terminating
     return PodRecord(
         uid=meta.uid,
         namespace=meta.namespace,
@@ -122,13 +124,13 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         bound=bool(spec.node_name),
         nominated_node=pod.status.nominated_node_name,
         nominated_seen=pod.status.nominated_node_name,
-        terminating=meta.deletion_timestamp is not None,
+        terminating=terminating,
         gated=bool(spec.scheduling_gates),
         defect=defect,
         refusal_seen=scheduled.message if scheduled is not None and scheduled.status == "False" else "",
         gang=membership.gang if membership is not None else "",
-        by_pod_group=membership is not None and membership.by_pod_group,
-        declaration=declaration_of(meta) if membership is not None else DECLARES_NOTHING,
+        by_pod_group=says and membership is not None and membership.by_pod_group,
+        declaration=declaration_of(meta) if says else DECLARES_NOTHING,
         index=_index(meta.annotations) if membership is not None else None,
         preempts=spec.preemption_policy != "Never",
         started=seconds_of_instant(pod.status.start_time) if pod.status.start_time else 0.0,

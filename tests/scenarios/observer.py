@@ -102,8 +102,9 @@ class Observer:
     def _look_at_gangs(self) -> None:
         pod_groups = [group for path in GROUPS.values() for group in self._mirror.all(path)]
         gangs = read_gangs(self._mirror.all(PODS), pod_groups)
-        self._satisfied &= gangs.keys()  # one that is gone and made again is another one
-        self._started &= gangs.keys()
+        going = {name for name in gangs if any(_lives(gangs[each]) for each in job_of(name, gangs) if each in gangs)}
+        self._satisfied &= going  # once nobody is left who was started, the next ones are another start
+        self._started &= going
         self._satisfied |= {gang.name for gang in gangs.values() if self._is_satisfied(gang)}
         self._started |= {name for name in gangs if job_of(name, gangs) <= self._satisfied}
         partial = {name for name, gang in gangs.items() if self._is_partial(gang)} if self.scheduler_runs else ()
@@ -115,12 +116,17 @@ class Observer:
         return gang.minimum is not None and has_node_or_excuse >= gang.minimum
 
     def _is_partial(self, gang: Gang) -> bool:
-        return gang.name not in self._started and any(map(node_of, gang.members))
+        return gang.name not in self._started and _lives(gang)
 
     def _describe(self, name: str) -> str:
         pods = read_gangs(self._mirror.all(PODS), []).get(name)
         told = {pod["metadata"]["name"]: node_of(pod) for pod in pods.members} if pods else {}
         return f"gang {name} stays bound in part: {told}"
+
+
+def _lives(gang: Gang) -> bool:
+    """Some member that was started is still there."""
+    return any(node_of(pod) and pod.get("status", {}).get("phase") != "Failed" for pod in gang.members)
 
 
 def _key(pod: Json) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
+from koordpy.api.times import instant_of_seconds
 from tests.builders import pod_json
 from tests.scenarios import api
 from tests.scenarios.api import MERGE, STRATEGIC, Refused
@@ -18,6 +20,8 @@ _ADMISSION_TRIES = 40
 
 class PodVerbs(Ground):
     """Each returns when the API server shows what was done."""
+
+    _wall: Callable[[], float]
 
     async def pods(
         self,
@@ -81,7 +85,9 @@ class PodVerbs(Ground):
 
     async def finish(self, *names: str, phase: str = "Succeeded") -> None:
         for name in names:
-            status = {"status": {"phase": phase}}
+            ended = {"terminated": {"exitCode": 0, "finishedAt": instant_of_seconds(self._wall())}}
+            container = {"name": "main", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": ended}
+            status = {"status": {"phase": phase, "containerStatuses": [container]}}
             await self.api.ask("PATCH", api.pods(self.namespace, name, "status"), status, STRATEGIC)
             await self.until(lambda name=name: self.pod(name)["status"].get("phase") == phase, f"{name} is {phase}")
 

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Gang:
-    """A gang as the API server's objects describe it; `members` are pods of ours, whatever their state."""
+    """A gang as the API server's objects describe it; `members` are pods of ours that are not terminating."""
 
     name: str  # namespace/name
     members: tuple[Json, ...]
@@ -43,7 +43,7 @@ def read_gangs(pods: list[Json], pod_groups: list[Json]) -> dict[str, Gang]:
     members: dict[str, list[Json]] = {}
     for pod in sorted(pods, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"])):
         name = gang_of(pod)
-        if name and pod["spec"].get("schedulerName") == OURS:
+        if name and pod["spec"].get("schedulerName") == OURS and "deletionTimestamp" not in pod["metadata"]:
             members.setdefault(name, []).append(pod)
     groups = {f"{g['metadata']['namespace']}/{g['metadata']['name']}": g for g in pod_groups}
     return {name: _gang(name, members.get(name, []), groups.get(name)) for name in {*members, *groups}}

@@ -17,7 +17,7 @@ async def started(world: World, *names: str, policy: str | None, minimum: int) -
 
 async def test_once_satisfied_later_pods_are_ordinary_pods(world: World) -> None:
     await started(world, "a-1", "a-2", "a-3", policy=None, minimum=3)
-    await world.delete("a-1", "a-2", "a-3")
+    await world.delete("a-1", "a-2")
     await world.pods("a-4", gang="a")
     await world.bound("a-4")
 

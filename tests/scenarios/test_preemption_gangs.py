@@ -400,7 +400,7 @@ async def takes_turns(world: World) -> None:
     await world.pod_group("b", minimum=1)
     await world.urgent("b-1", gang="b", cpu=1, priority=10)
     await world.bound("b-1")
-    await world.pod_group("a", minimum=2)
+    await world.pod_group("a", minimum=2, annotations={"koordpy.io/disruption-mode": "Single"})
     await world.urgent("a-1", gang="a", cpu=1, priority=30)
     await world.urgent("a-2", gang="a", cpu=1, priority=20)
     await world.evicted("b-1")

@@ -111,6 +111,8 @@ def _own(group: GangGroup, cluster: Cluster) -> str:
 def _uninitialised(gang: Gang) -> str:
     if gang.by_pod_group and not gang.pod_groups:
         return f"gang {gang.id} waits for PodGroup {gang.id}, which does not exist"
+    if not (gang.pod_groups or gang.pending or gang.assumed or gang.bound):
+        return f"gang {gang.id} has no members{_absentees(gang)}"
     return f"gang {gang.id} has no minimum: no member carries a legal gang.scheduling.koordinator.sh/min-available"
 
 

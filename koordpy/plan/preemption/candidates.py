@@ -22,9 +22,9 @@ from koordpy.plan.framework.plugins import Filter
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import fit
 from koordpy.plan.placement.pods import refused_without_asking
-from koordpy.plan.preemption.cost import Ledger, whole_gang
+from koordpy.plan.preemption.cost import Ledger
 from koordpy.plan.preemption.minimise import Guest, Minimiser
-from koordpy.plan.preemption.removal import bound_to_stay, put_back, take_off, take_off_all
+from koordpy.plan.preemption.removal import bound_to_stay, cannot_go_whole, put_back, take_off, take_off_all
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.eviction import Reach
@@ -48,7 +48,7 @@ class CandidateSearch:
         asked = {row for member in job.members if member.shape is not None for row in member.shape.rows.tolist()}
         self._minimiser = Minimiser(cluster, self.ledger, sorted(asked))
         self._staying = bound_to_stay(reach, cluster)
-        self._go_whole = any(gang.goes_whole for gang in cluster.gangs)
+        self._limited = {gang.id for gang in cannot_go_whole(reach, cluster)}
         self.room = _room_without(reach, job, cluster, profiles)
         self._places: dict[int, _Place] = {}  # by row of the node
         self._rows_by_job: defaultdict[str, list[int]] = defaultdict(list)  # where each of its candidates is
@@ -93,7 +93,7 @@ class CandidateSearch:
         self._left -= 1
         changed = [pod for pod in off if self.ledger.standing(pod) != before[pod.uid]]
         rows = {row for pod in changed for row in self._rows_by_job[pod.job]}
-        return rows.union(*(self._take_along(pod) for pod in off))
+        return rows | self._take_along(off)
 
     # --- who leaves ---
 
@@ -111,21 +111,13 @@ class CandidateSearch:
         if place.is_of_lone:
             lone = self.ledger.marginal_of_lone([pod for pod in leaving if pod not in chosen] if chosen else leaving)
             return *lone[:4], 0, *lone[4:]
-        more = self._with_their_gangs([pod for pod in leaving if pod not in chosen] if chosen else leaving)
-        cost = self.ledger.marginal(more)
-        jobs = {pod.job for pod in more if not self.ledger.standing(pod)[0]} if self._left > 1 else ()
-        others = sum(len(self._rows_by_job[job]) for job in jobs) - len(more)
+        here = [pod for pod in leaving if pod not in chosen] if chosen else leaving
+        if self._limited and any(gang.id in self._limited for gang in self.ledger.taken_along(here)):
+            return None
+        cost = self.ledger.marginal_with_gangs(here)
+        jobs = {pod.job for pod in here if not self.ledger.standing(pod)[0]} if self._left > 1 else ()
+        others = sum(len(self._rows_by_job[job]) for job in jobs) - len(here)
         return *cost[:4], -max(0, min(others, self._left - 1)), *cost[4:]
-
-    def _with_their_gangs(self, victims: list[PodRecord]) -> list[PodRecord]:
-        """These, and the rest of gangs that go as a whole."""
-        if not self._go_whole:
-            return victims
-        more = {pod.uid: pod for pod in victims}
-        for pod in victims:
-            gang = whole_gang(pod, self.cluster)
-            more |= gang.bound if gang is not None else {}
-        return list(more.values())
 
     def _leave(self, row: int, leaving: list[PodRecord]) -> list[PodRecord]:
         """These leave a node now, and nobody else does of those who may; returns those who stayed before."""
@@ -139,20 +131,20 @@ class CandidateSearch:
         place.chosen = leaving
         return off
 
-    def _take_along(self, victim: PodRecord) -> set[int]:
+    def _take_along(self, victims: list[PodRecord]) -> set[int]:
         """The rest of a gang that goes as a whole goes for good; where members have a place already, fewer need to."""
-        gang = whole_gang(victim, self.cluster) if self._go_whole else None
         rows: set[int] = set()
-        for pod in gang.bound.values() if gang is not None else ():
-            row = self.cluster.nodes.row_of(pod.node)
-            if row is not None:
-                self._goes_for_good(pod, self.place(row))
-                rows.add(row)
+        for gang in self.ledger.overspent(victims):
+            for pod in gang.bound.values():
+                row = self.cluster.nodes.row_of(pod.node)
+                if row is not None:
+                    self._goes_for_good(pod, self.place(row))
+                    rows.add(row)
         found = set(rows)
         for row in rows:
             if self.place(row).chosen:
                 off = self._leave(row, self.leavers(row, None, exact=True) or self.place(row).chosen)
-                found = found.union(*(self._take_along(pod) for pod in off))
+                found |= self._take_along(off)
         return found
 
     def _goes_for_good(self, pod: PodRecord, place: _Place) -> None:

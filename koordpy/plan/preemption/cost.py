@@ -39,6 +39,8 @@ class _Loss(NamedTuple):
     job: str
     whole: tuple[str, str]  # what is broken as one: a gang, or a job that is none
     surplus: int  # how many may be lost before it is broken; negative: it is broken already, and not by us
+    gang: Gang | None
+    expendable: int  # how many of the gang may go one by one
     budgets: list[Budget]
 
 
@@ -52,6 +54,8 @@ class Ledger:
         self._lost: Counter[tuple[str, str]] = Counter()  # by what is broken as one
         self._against: Counter[str] = Counter()  # by budget
         self._victims: dict[str, PodRecord] = {}
+        self._priorities: dict[str, int] = {}  # gang -> the highest of those who run
+        self._whole_gangs: dict[str, Cost] = {}  # gang -> what all of it costs, while none of its members goes yet
 
     # --- the set ---
 
@@ -77,6 +81,35 @@ class Ledger:
     def victims(self) -> list[PodRecord]:
         return list(self._victims.values())
 
+    # --- gangs that go as a whole ---
+
+    def taken_along(self, more: list[PodRecord]) -> list[Gang]:
+        """The gangs that go as a whole if these go too: they lose more members than may go one by one."""
+        losses = [loss for loss in map(self._loss, more) if loss.gang is not None]
+        if not losses:
+            return []
+        losing = Counter(loss.whole for loss in losses) if len(losses) > 1 else {losses[0].whole: 1}
+        return [
+            loss.gang
+            for loss in {loss.whole: loss for loss in losses}.values()
+            if loss.gang is not None and self._lost[loss.whole] + losing[loss.whole] > loss.expendable
+        ]
+
+    def with_their_gangs(self, more: list[PodRecord]) -> list[PodRecord]:
+        """These, and the rest of each gang that goes as a whole with them."""
+        gangs = self.taken_along(more)
+        if not gangs:
+            return more
+        all_of_them = {pod.uid: pod for pod in more}
+        for gang in gangs:
+            all_of_them |= gang.bound
+        return [pod for uid, pod in all_of_them.items() if uid not in self._victims]
+
+    def overspent(self, victims: Iterable[PodRecord]) -> list[Gang]:
+        """Of the gangs of these victims, those that lose more members than may go one by one."""
+        losses = {loss.whole: loss for loss in map(self._loss, victims)}.values()
+        return [each.gang for each in losses if each.gang is not None and self._lost[each.whole] > each.expendable]
+
     # --- what it costs ---
 
     def cost(self) -> Cost:
@@ -98,6 +131,24 @@ class Ledger:
             victims=len(more),
             earliest=-min(_begun(victim) for victim in more if victim.priority == highest),
         )
+
+    def marginal_with_gangs(self, more: list[PodRecord]) -> Cost:
+        """The same, with those who go because of them.
+
+        On a cluster full of gangs of twenty, twenty nodes ask for the price of one gang. It is computed once.
+        """
+        gang = self._loss(more[0]).gang if more else None
+        if gang is None or not self._is_whole_and_untouched(gang, more):
+            return self.marginal(self.with_their_gangs(more))
+        known = self._whole_gangs.get(gang.id)
+        if known is None:
+            known = self._whole_gangs[gang.id] = self.marginal(list(gang.bound.values()))
+        return known
+
+    def _is_whole_and_untouched(self, gang: Gang, more: list[PodRecord]) -> bool:
+        if len(self._cluster.budgets) or self._lost["gang", gang.id] or len(more) <= gang.expendable:
+            return False
+        return not self._taken[gang.id] and all(pod.uid in gang.bound and pod.job == gang.id for pod in more)
 
     def marginal_of_lone(self, more: list[PodRecord]) -> Cost:
         """The same for pods that are each a job of their own and under no budget: no other victim matters to them."""
@@ -122,8 +173,20 @@ class Ledger:
         """How much a possible victim is worth reprieving, beside what is lost already; the highest first."""
         loss = self._loss(victim)
         breaks = loss.surplus == self._lost[loss.whole]
-        violates = any(self._against[budget.key] >= budget.allowed for budget in loss.budgets)
-        return violates, victim.priority, breaks, not self._taken[loss.job], -_begun(victim), victim.key
+        violates, priority = self._violates(loss), victim.priority
+        if loss.gang is not None and loss.expendable == self._lost[loss.whole]:  # with it, all of its gang go
+            if len(self._cluster.budgets):
+                violates = any(self._violates(self._loss(pod)) for pod in loss.gang.bound.values())
+            priority = self._highest(loss.gang)
+        return violates, priority, breaks, not self._taken[loss.job], -_begun(victim), victim.key
+
+    def _violates(self, loss: _Loss) -> bool:
+        return any(self._against[budget.key] >= budget.allowed for budget in loss.budgets)
+
+    def _highest(self, gang: Gang) -> int:
+        if gang.id not in self._priorities:
+            self._priorities[gang.id] = max(pod.priority for pod in gang.bound.values())
+        return self._priorities[gang.id]
 
     def violators(self, victims: Iterable[PodRecord]) -> set[str]:
         """UIDs of those that their budgets have no room for, if they go in this order."""
@@ -156,8 +219,9 @@ class Ledger:
             gang = gang_of(victim, self._cluster)
             whole = ("gang", gang.id) if gang is not None else ("job", victim.job)
             surplus = len(gang.bound) + len(gang.succeeded) - gang.minimum if gang is not None else 0
+            expendable = gang.expendable if gang is not None else 0
             budgets = self._cluster.budgets.covering(victim)
-            known = self._losses[victim.uid] = _Loss(victim.job, whole, surplus, budgets)
+            known = self._losses[victim.uid] = _Loss(victim.job, whole, surplus, gang, expendable, budgets)
         return known
 
 
@@ -170,12 +234,6 @@ def gang_of(victim: PodRecord, cluster: Cluster) -> Gang | None:
     """Its gang, if that has a minimum and the pod counts there: pods of other schedulers do not."""
     gang = cluster.gangs.get(victim.gang) if victim.gang else None
     return gang if gang is not None and gang.initialised and victim.uid in gang.bound else None
-
-
-def whole_gang(victim: PodRecord, cluster: Cluster) -> Gang | None:
-    """The gang that a victim takes along, if its PodGroup asks for that."""
-    gang = gang_of(victim, cluster)
-    return gang if gang is not None and gang.goes_whole else None
 
 
 def _begun(victim: PodRecord) -> float:

@@ -19,6 +19,7 @@ from koordpy.plan.preemption.removal import take_off
 from koordpy.plan.preemption.search import Preemption, is_whole, search
 from koordpy.plan.topology.siblings import Rules
 from koordpy.state.cluster import Cluster
+from koordpy.state.gangs.gang import Gang
 from koordpy.state.pods import PodRecord
 from koordpy.state.trial import Trial
 
@@ -66,16 +67,23 @@ def _find(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preem
 
 def _displaced(found: Preemption, job: Job, cluster: Cluster) -> tuple[PodRecord, ...]:
     """Less important pods that are nominated to nodes that victims leave: they will not get that room now."""
-    nodes = {victim.node for victim in found.victims}
+    nominated_to = {each.node for each in found.nominations}
+    nodes = {pod.node for pod in found.victims} | {pod.node for pod in cluster.leaving.values()} & nominated_to
     nominated = (each.pod for node in sorted(nodes) for each in cluster.nominations.on(node))
     return tuple(pod for pod in nominated if pod.uid not in job.by_uid and cluster.yields(pod, job.preemptor))
 
 
 def _left_behind(job: Job, cluster: Cluster) -> Iterator[PodRecord]:
-    """Of gangs that go as a whole and are leaving for this job: whoever led before us did not get to these."""
+    """Of gangs that are leaving as a whole for this job: whoever led before us did not get to these."""
     gangs = {cluster.gangs.get(pod.gang) for pod in cluster.leaving.values() if pod.preempted_for == job.name}
-    members = (pod for gang in gangs if gang is not None and gang.goes_whole for pod in gang.bound.values())
+    members = (pod for gang in gangs if gang is not None and _is_broken(gang) for pod in gang.bound.values())
     return (pod for pod in members if pod.told_for == job.name and cluster.may_be_evicted(pod))
+
+
+def _is_broken(gang: Gang) -> bool:
+    if gang.spec.disruption == "Minimum":
+        return gang.initialised and not gang.is_bound
+    return gang.spec.disruption == "All"
 
 
 def _search(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preemption | str:

@@ -54,7 +54,7 @@ class Minimiser:
                 ways = self._by_filters(row, candidates, there, guests, new)
             else:
                 ways = self._by_room(row, candidates, there, new)
-            return min(ways, key=self._ledger.marginal) if len(ways) > 1 else next(iter(ways), None)
+            return min(ways, key=self._ledger.marginal_with_gangs) if len(ways) > 1 else next(iter(ways), None)
 
     # --- by room ---
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from koordpy.plan.preemption.cost import whole_gang
 from koordpy.state.cluster import Cluster
 from koordpy.state.eviction import Reach
+from koordpy.state.gangs.gang import Gang
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
 
 
 def take_off_all(reach: Reach, cluster: Cluster, trial: Trial) -> None:
-    """Every evictable pod within reach leaves, but for gangs that go as a whole and cannot."""
+    """Every evictable pod within reach leaves, but for gangs that would have to go as a whole and cannot.
+
+    Of a gang that can spare some members and not all, all leave here: whoever searches must ask how many may.
+    """
     trial.place_counts(cluster.evictable.by_shape(reach.classes), -1)
     staying = (cluster.pods[uid] for uid in bound_to_stay(reach, cluster))
     put_back((pod for pod in staying if cluster.may_be_evicted(pod) and reach.covers(pod)), cluster, trial)
@@ -28,16 +31,19 @@ def put_back(pods: Iterable[PodRecord], cluster: Cluster, trial: Trial) -> None:
     _move(pods, cluster, trial, 1)
 
 
-def bound_to_stay(reach: Reach, cluster: Cluster) -> set[str]:
-    """UIDs of members of gangs that go as a whole, where some member may not go."""
-    staying: set[str] = set()
+def cannot_go_whole(reach: Reach, cluster: Cluster) -> Iterator[Gang]:
+    """Gangs that a job reaches, that may not lose all who run, and that are not content to lose some."""
     for gang in cluster.gangs:
-        some = next(iter(gang.bound.values()), None)
-        if some is None or whole_gang(some, cluster) is None:
+        if not gang.bound or not any(each in reach for each in gang.eviction_classes):
             continue
-        if not all(cluster.may_be_evicted(pod) and reach.covers(pod) for pod in gang.bound.values()):
-            staying |= gang.bound.keys()
-    return staying
+        if gang.expendable < len(gang.bound) and not cluster.may_go_whole(gang, reach):
+            yield gang
+
+
+def bound_to_stay(reach: Reach, cluster: Cluster) -> set[str]:
+    """UIDs of members that may not go: their gang cannot go as a whole, and can spare nobody."""
+    gangs = (gang for gang in cannot_go_whole(reach, cluster) if not gang.expendable)
+    return {uid for gang in gangs for uid in gang.bound}
 
 
 def _move(pods: Iterable[PodRecord], cluster: Cluster, trial: Trial, sign: int) -> None:

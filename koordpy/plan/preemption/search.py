@@ -22,9 +22,9 @@ from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.placement.jobs import plan_job
 from koordpy.plan.placement.pods import place_nominated
 from koordpy.plan.preemption.candidates import CandidateSearch
-from koordpy.plan.preemption.cost import Cost, Ledger, importance, whole_gang
+from koordpy.plan.preemption.cost import Cost, Ledger, gang_of, importance
 from koordpy.plan.preemption.futile import why_not
-from koordpy.plan.preemption.removal import bound_to_stay, take_off, take_off_all
+from koordpy.plan.preemption.removal import bound_to_stay, cannot_go_whole, take_off, take_off_all
 from koordpy.state.cluster import Cluster
 from koordpy.state.eviction import Reach
 from koordpy.state.pods import PodRecord
@@ -119,6 +119,8 @@ def _solve(reach: Reach, job: Job, cluster: Cluster, profiles: Profiles, budget:
     if placements is None:
         return None
     victims = candidates.ledger.victims
+    if any(not cluster.may_go_whole(gang, reach) for gang in candidates.ledger.overspent(victims)):
+        return None
     if not _works(placements, victims, job, cluster, profiles):
         return None
     return _preemption(*_reprieved(victims, placements, job, cluster, profiles, budget=budget), cluster)
@@ -151,7 +153,8 @@ def fewest(
     everywhere: bool = False,
 ) -> Preemption | None:  # fmt: skip
     """For given placements: every pod within reach leaves these nodes, or all nodes, but for those that can stay."""
-    staying, nodes = bound_to_stay(reach, cluster), {each.node for each in placements}
+    staying = bound_to_stay(reach, cluster) | _not_spared(reach, cluster)
+    nodes = {each.node for each in placements}
     everybody = [
         pod
         for pod in cluster.pods.values()
@@ -162,7 +165,7 @@ def fewest(
     ]
     if len(everybody) > _MANY:
         return None
-    victims = {pod.uid: pod for pod in _with_their_gangs(everybody, cluster)}
+    victims = {pod.uid: pod for pod in Ledger(cluster).with_their_gangs(everybody)}
     ahead = [sorted(victims.values(), key=importance)]
     while ahead:
         some = ahead.pop()
@@ -180,20 +183,24 @@ def fewest(
     return _preemption(list(victims.values()), placements, cluster)
 
 
-def _with_their_gangs(pods: Iterable[PodRecord], cluster: Cluster) -> Iterator[PodRecord]:
-    """These, and where a gang goes as a whole the rest of it; some may come twice."""
-    for pod in pods:
-        gang = whole_gang(pod, cluster)
-        yield from gang.bound.values() if gang is not None else (pod,)
+def _not_spared(reach: Reach, cluster: Cluster) -> set[str]:
+    """UIDs of those that stay of gangs that can spare some: the least important are those that may go."""
+    staying: set[str] = set()
+    for gang in cannot_go_whole(reach, cluster):
+        may_go = [pod for pod in gang.bound.values() if cluster.may_be_evicted(pod) and reach.covers(pod)]
+        staying |= {pod.uid for pod in sorted(may_go, key=importance)[: max(0, len(may_go) - gang.expendable)]}
+    return staying
 
 
 def _without(victims: dict[str, PodRecord], some: Iterable[PodRecord], cluster: Cluster) -> dict[str, PodRecord]:
     """Those victims that are left when some are reprieved, and with each the gang that would go as a whole."""
     fewer = dict(victims)
     for pod in some:
-        gang = whole_gang(pod, cluster)
-        for uid in gang.bound if gang is not None else (pod.uid,):
-            fewer.pop(uid, None)
+        fewer.pop(pod.uid, None)
+        gang = gang_of(pod, cluster)
+        if gang is not None and sum(uid in fewer for uid in gang.bound) > gang.expendable:
+            for uid in gang.bound:
+                fewer.pop(uid, None)
     return fewer
 
 
@@ -254,15 +261,37 @@ def _reprieved(
     *, budget: Budget,
 ) -> tuple[list[PodRecord], list[Placement]]:  # fmt: skip
     """Without those victims that the job could do without, were its members placed otherwise; the highest first."""
-    if len(victims) > _FEW:
-        return victims, placements
-    for victim in sorted(victims, key=importance):
-        if not budget.spend():
-            break
-        fewer = list(_without({pod.uid: pod for pod in victims}, (victim,), cluster).values())
-        with Trial(cluster.occupancy) as trial:
-            take_off(fewer, cluster, trial)
-            answer = plan_job(job, cluster, profiles)
-        if is_whole(answer):
-            victims, placements = fewer, list(answer.placements)
-    return victims, placements
+    left = {pod.uid: pod for pod in victims}
+    first_of_each = _units(sorted(victims, key=importance), cluster)
+    for victim in first_of_each if len(first_of_each) <= _FEW else ():
+        for fewer in _fewer(left, victim, cluster):
+            if not budget.spend():
+                return list(left.values()), placements
+            with Trial(cluster.occupancy) as trial:
+                take_off(fewer.values(), cluster, trial)
+                answer = plan_job(job, cluster, profiles)
+            if is_whole(answer):
+                left, placements = fewer, list(answer.placements)
+                break
+    return list(left.values()), placements
+
+
+def _units(victims: list[PodRecord], cluster: Cluster) -> list[PodRecord]:
+    """Those that leave by themselves, and of each gang that leaves as a whole the first."""
+    ledger = Ledger(cluster)
+    ledger.add(victims)
+    whole = {gang.id for gang in ledger.overspent(victims)}
+    firsts = {pod.gang if pod.gang in whole else pod.uid: pod for pod in reversed(victims)}
+    return list(reversed(firsts.values()))
+
+
+def _fewer(victims: dict[str, PodRecord], victim: PodRecord, cluster: Cluster) -> Iterator[dict[str, PodRecord]]:
+    """Without a victim, and if its gang goes as a whole without all of that; else with those that it can spare."""
+    if victim.uid not in victims:
+        return
+    fewer = _without(victims, (victim,), cluster)
+    yield fewer
+    gang = gang_of(victim, cluster)
+    spared = [pod for uid, pod in victims.items() if uid not in fewer]
+    if gang is not None and len(spared) > 1 and gang.expendable:
+        yield fewer | {pod.uid: pod for pod in sorted(spared, key=importance)[-gang.expendable :]}

@@ -162,7 +162,7 @@ class Binder:
         if gang is None:
             return
         release.nodes.setdefault(gang.id, []).append(node)
-        self._cluster.gangs.mark_started(gang)
+        self._cluster.gangs.bind_accepted(pod)
 
     def _tell_gangs(self, release: _Release) -> None:
         if not release.of_gangs:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,6 +33,7 @@ _AGAIN_FIRST_S = 2.0
 _AGAIN_MOST_S = 60.0
 _CONFLICT_PAUSES_S = (0.1, 0.5, 2.0)
 _PROTECTED_S = 300.0  # that a pod is left alone whose eviction was forbidden
+_MOST_NAMES = 100  # of victims, in one line of the log
 _FEW = 5  # of those; if there are more, it is not the pods but the permissions, and others are sought more slowly
 
 log = structlog.get_logger()
@@ -50,6 +52,7 @@ class _Run:
     members: frozenset[str]  # UIDs of those that are nominated to a node
     staying: set[str]  # UIDs of victims that are still there
     left: int = 0  # victims that the step under way has not dealt with
+    deleted: list[PodRecord] = field(default_factory=list)
     withdrawn: bool = False
     looked_at: int = -1  # how many nominations had ended when all members were seen with theirs
     displaced: list[PodRef] = field(default_factory=list)  # less important pods that lost their nominations
@@ -82,6 +85,8 @@ class Evictor:
 
     def start_over(self) -> None:
         """Another term of leadership: what the API server knows is all there is."""
+        for run in self._runs.values():
+            self._cluster.gangs.end_evictions(run.victims.values())
         self._runs.clear()
 
     def is_evicting_for(self, key: str) -> bool:
@@ -100,7 +105,9 @@ class Evictor:
 
     def ended(self, key: str, outcome: str) -> None:
         """What became of the job that others were evicted for."""
-        if self._runs.pop(key, None) is not None:
+        run = self._runs.pop(key, None)
+        if run is not None:
+            self._cluster.gangs.end_evictions(run.victims.values())
             metrics.PREEMPTION_OUTCOME.labels(outcome).inc()
 
     def pod_gone(self, uid: str) -> None:
@@ -119,7 +126,15 @@ class Evictor:
         members = frozenset(each.uid for each in found.nominations)
         victims = {each.uid: each for each in found.victims}
         run = self._runs[key] = _Run(key, job, trigger, victims, members, staying=set(victims))
-        log.info("preempting", job=job, victims=len(run.victims), nodes=len({v.node for v in found.victims}))
+        names = [victim.key for victim in found.victims]
+        log.info(
+            "preempting",
+            job=job,
+            victims=len(names),
+            nodes=len({victim.node for victim in found.victims}),
+            evicted=names if len(names) <= _MOST_NAMES else [*names[:_MOST_NAMES], "..."],
+        )
+        self._cluster.gangs.begin_evictions(found.victims)
         for pod in found.displaced:
             self._cluster.nominate(pod.uid, "")
             run.displaced.append(ref(pod))
@@ -159,6 +174,8 @@ class Evictor:
             log.exception("call_failed", hint="please report this; the job is planned again")
             self._withdraw(run, victim.key, repr(error))
         run.left -= 1
+        if not run.left and step == self._delete:
+            self._tell_gangs(run)
         if not run.left and self._goes_on(run):
             self._each(run, self._delete) if step == self._tell else self._nominate(run)
 
@@ -214,7 +231,16 @@ class Evictor:
     async def _delete(self, run: _Run, victim: PodRecord) -> None:
         await delete_pod(self._client, ref(victim))
         metrics.writes("eviction", "ok").inc()
+        run.deleted.append(victim)
         self._reporter.preempted(victim, run.job, run.trigger)
+
+    def _tell_gangs(self, run: _Run) -> None:
+        """Whoever looks at a victim's gang is told too, once for all of its members."""
+        lost = Counter(victim.gang for victim in run.deleted if victim.gang)
+        for gang_id, members in lost.items():
+            gang = self._cluster.gangs.get(gang_id)
+            if gang is not None:
+                self._reporter.gang_preempted(gang, members, run.job, run.trigger)
 
     def _protect(self, victim: PodRecord, problem: str) -> None:
         """Permissions or a webhook forbid it: others are sought, lest they be evicted again and again in vain."""

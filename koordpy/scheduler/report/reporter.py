@@ -117,6 +117,13 @@ class Reporter:
                 f"gang {gang.id}: {_count(pods, 'member')} bound to {_count(nodes, 'node')}",
             )
 
+    def gang_preempted(self, gang: Gang, members: int, job: str, trigger: PodRecord) -> None:
+        """Members of it were evicted, each of which has been told by itself."""
+        if gang.pod_group is not None:
+            by = f"gang {job}" if trigger.gang else f"pod {job}"
+            text = f"Preempted by {by}: {_count(members, 'member')} of gang {gang.id} evicted, for pod {trigger.key}"
+            self.gang_event(gang, "Normal", "Preempted", text)
+
     def placed(self, gang: Gang, rating: Rating) -> None:
         """How close together its members are: on the PodGroup, as an annotation and an event."""
         about = _pod_group_ref(gang)

@@ -7,23 +7,35 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from typing import NamedTuple
 
 from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration
-from koordpy.api.keys import DISRUPTION_MODE
 from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
+from koordpy.api.times import seconds_of_instant
 from koordpy.state.gangs.spec import GangDefaults, GangSpec, resolve
 from koordpy.state.pods import PodRecord
 
 _NOBODY = -(2**31)  # the lowest priority
+_LONG_AGO = float("-inf")  # a PodGroup that does not say when it was made
+
+
+class Finished(NamedTuple):
+    """How and when a member ended whose pod is still there."""
+
+    succeeded: bool  # and is not terminating: a terminating pod counts for nothing
+    by_pod_group: bool  # belongs to it by a label that stands for a PodGroup
+    created: float  # in seconds since the epoch, as is `at`
+    at: float
 
 
 class Gang:
     """One gang. Its members stand in exactly one of `pending`, `assumed`, `bound` and `absent`, each by UID."""
 
     __slots__ = (
-        "_declared", "_labelled", "_priorities", "absent", "assumed", "bound", "created",
-        "finished", "id", "pending", "pod_groups", "recovering", "spec", "started", "succeeded", "told", "waiting",
+        "_declared", "_labelled", "_priorities", "_protected", "absent", "accepted", "assumed", "bound", "created",
+        "eviction_classes", "finished", "id", "pending", "pod_groups", "recovering", "spec", "succeeded", "told",
+        "waiting",
     )  # fmt: skip
 
     def __init__(self, gang_id: str) -> None:
@@ -33,17 +45,19 @@ class Gang:
         self.pending: dict[str, PodRecord] = {}
         self.assumed: dict[str, PodRecord] = {}  # placed by us, and not yet seen bound
         self.bound: dict[str, PodRecord] = {}
-        self.absent: dict[str, PodRecord] = {}  # gated, timed out, terminating, or another scheduler's
+        self.absent: dict[str, PodRecord] = {}  # gated, timed out, terminating, being evicted, or another scheduler's
         self.waiting: set[str] = set()  # of `assumed`: those that wait at Permit
-        self.finished: set[str] = set()  # members whose pods are still there, though they have run to their end
+        self.accepted: set[str] = set()  # of `assumed`: those whose binds the API server has accepted
+        self.finished: dict[str, Finished] = {}  # members whose pods are still there, though they have run to their end
         self.succeeded: set[str] = set()  # of `finished`: those that count
-        self.started = False  # a member of it has been bound
         self.recovering = False  # found half-bound when we began, or a bind of it failed; and not complete since
         self.told = ""  # what was last said about it as a whole
         self.spec = GangSpec()
         self._declared: dict[GangDeclaration, _Declarers] = {}
         self._labelled = 0  # members by a label that stands for a PodGroup
         self._priorities: Counter[int] = Counter()  # of pending and assumed members
+        self.eviction_classes: Counter[int] = Counter()  # of bound members
+        self._protected = 0  # bound members whose labels protect them
 
     @property
     def pod_group(self) -> PodGroup | None:
@@ -56,10 +70,23 @@ class Gang:
         return next((f"{group}/{VERSION}" for group in GROUPS if group in self.pod_groups), "")
 
     @property
-    def goes_whole(self) -> bool:
-        """Its PodGroup asks that its members are evicted together or not at all."""
-        pod_group = self.pod_group
-        return pod_group is not None and pod_group.metadata.annotations.get(DISRUPTION_MODE) == "All"
+    def expendable(self) -> int:
+        """Bound members that may be evicted one by one; with one more, all of them go."""
+        match self.spec.disruption:
+            case "Single":
+                return len(self.bound)
+            case "All":
+                return 0
+            case _:
+                return max(0, len(self.bound) + len(self.succeeded) - self.minimum)
+
+    def goes_whole_within(self, classes: Container[int]) -> bool:
+        """Whether all who run may be evicted by whoever may take from these eviction classes.
+
+        Not while binds are in flight: who is not there yet could not be evicted with the others.
+        """
+        in_flight = len(self.assumed) - len(self.waiting)
+        return not in_flight and not self._protected and all(each in classes for each in self.eviction_classes)
 
     @property
     def by_pod_group(self) -> bool:
@@ -74,6 +101,11 @@ class Gang:
     @property
     def minimum(self) -> int:
         return self.spec.minimum or 0
+
+    @property
+    def started(self) -> bool:
+        """A member of it was started and is still there. With the last of these gone, the next are a new start."""
+        return bool(self.bound or self.succeeded or self.accepted)
 
     @property
     def counted(self) -> int:
@@ -112,17 +144,22 @@ class Gang:
         standing[record.uid] = record
         self.created = min(self.created, record.created)
         self._labelled += record.by_pod_group
-        if standing is self.pending or standing is self.assumed:
+        if standing is self.bound:
+            self._protected += not record.evictable
+            self.eviction_classes[record.eviction_class] += 1
+        elif standing is not self.absent:
             self._priorities[record.priority] += 1
 
     def leave(self, record: PodRecord, standing: dict[str, PodRecord]) -> None:
         del standing[record.uid]
         self.waiting.discard(record.uid)
+        self.accepted.discard(record.uid)
         self._labelled -= record.by_pod_group
-        if standing is self.pending or standing is self.assumed:
-            self._priorities[record.priority] -= 1
-            if not self._priorities[record.priority]:
-                del self._priorities[record.priority]
+        if standing is self.bound:
+            self._protected -= not record.evictable
+            _count_down(self.eviction_classes, record.eviction_class)
+        elif standing is not self.absent:
+            _count_down(self._priorities, record.priority)
 
     def standing_of(self, uid: str) -> dict[str, PodRecord] | None:
         for standing in (self.pending, self.assumed, self.bound, self.absent):
@@ -132,22 +169,52 @@ class Gang:
 
     def recount(self, members: Iterable[tuple[PodRecord, dict[str, PodRecord]]]) -> None:
         """Sort members anew, each with its standing; one that waited at Permit and is assumed goes on waiting."""
-        waiting = set(self.waiting)
+        waiting, accepted = set(self.waiting), set(self.accepted)
         for each in (
             self.pending,
             self.assumed,
             self.bound,
             self.absent,
             self.waiting,
+            self.accepted,
             self._declared,
             self._priorities,
+            self.eviction_classes,
         ):
             each.clear()
-        self._labelled = 0
+        self._labelled = self._protected = 0
         for record, standing in members:
             self.enter(record, standing)
             self.declare(None, record)
         self.waiting |= waiting & self.assumed.keys()
+        self.accepted |= accepted & self.assumed.keys()
+
+    # --- another start ---
+
+    def begin_anew(self) -> None:
+        """Its PodGroup is another one than before: what was said and how old it was belong to the predecessor."""
+        self.told = ""
+        living = (*self.pending.values(), *self.assumed.values(), *self.bound.values())
+        ages = [member.created for member in living]
+        self.created = min([self._made, *ages] if self._made > _LONG_AGO else ages, default=float("inf"))
+        self.count_succeeded()
+
+    def count_succeeded(self) -> None:
+        """Of the finished members, those that succeeded after the PodGroup was made; before it, for another one."""
+        self.succeeded = {uid for uid, each in self.finished.items() if each.succeeded and self._is_own(each)}
+
+    def _is_own(self, member: Finished) -> bool:
+        """Times have whole seconds: who was created and succeeded in the second of the PodGroup belongs to it."""
+        if not self.pod_groups:
+            return not member.by_pod_group  # its PodGroup is gone, and the next one begins anew
+        return member.at > self._made or member.created >= self._made
+
+    @property
+    def _made(self) -> float:
+        """When its PodGroup was made, in seconds since the epoch."""
+        pod_group = self.pod_group
+        stamp = pod_group.metadata.creation_timestamp if pod_group is not None else None
+        return seconds_of_instant(stamp) if stamp else _LONG_AGO
 
     # --- whose declaration counts ---
 
@@ -212,6 +279,12 @@ class _Declarers:
         was_oldest = self.oldest.uid == member.uid
         del self._members[member.uid]
         return was_oldest
+
+
+def _count_down(counts: Counter[int], key: int) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]
 
 
 def _by_age(member: PodRecord) -> tuple[float, str]:

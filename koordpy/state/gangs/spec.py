@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 
 from koordpy.api import keys
 from koordpy.api.errors import MalformedValue
-from koordpy.api.gangs import DECLARES_NOTHING, Complaint, GangDeclaration, MatchPolicy, Mode, declaration_of, describe
+from koordpy.api.gangs import (
+    DECLARES_NOTHING,
+    Complaint,
+    DisruptionMode,
+    GangDeclaration,
+    MatchPolicy,
+    Mode,
+    declaration_of,
+    describe,
+)
 from koordpy.api.podgroup import PodGroup
 from koordpy.state.nodes.resources import amount
 
@@ -21,6 +30,7 @@ class GangDefaults(NamedTuple):
 
     wait_s: float = 600.0  # Koordinator's
     match_policy: MatchPolicy = "once-satisfied"
+    disruption: DisruptionMode = "Minimum"  # what is left of a gang below its minimum would only hold its nodes
 
 
 class GangSpec(NamedTuple):
@@ -34,6 +44,7 @@ class GangSpec(NamedTuple):
     match_policy: MatchPolicy = "once-satisfied"
     min_resources: tuple[tuple[str, int], ...] = ()  # resource name, amount in the columns' units
     topology: str = ""  # JSON
+    disruption: DisruptionMode = "Minimum"
     warnings: tuple[str, ...] = ()  # about the PodGroup
 
     def used_instead(self) -> Mapping[str, object]:
@@ -50,6 +61,7 @@ class GangSpec(NamedTuple):
             keys.WAITING_TIME: f"{self.wait_s:g}s",
             keys.MATCH_POLICY: self.match_policy,
             keys.SIGS_MATCH_POLICY: self.match_policy,
+            keys.DISRUPTION_MODE: self.disruption,
         }
 
 
@@ -72,6 +84,7 @@ def resolve(members: Iterable[GangDeclaration], pod_group: PodGroup | None, defa
         match_policy=first("match_policy", defaults.match_policy),
         min_resources=min_resources,
         topology=first("topology", ""),
+        disruption=by_annotation.disruption or first("disruption", defaults.disruption),  # its object's word first
     )
     used = spec.used_instead()
     complaints = (*by_annotation.complaints, *problems)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
-from koordpy.api.gangs import declaration_of
+from koordpy.api.gangs import Membership, declaration_of
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import PodGroup
 from koordpy.api.times import seconds_of_instant
 from koordpy.state.changes import ChangeLog
-from koordpy.state.gangs.gang import Gang
+from koordpy.state.events import ClusterEvent, EventKind
+from koordpy.state.gangs.gang import Finished, Gang
 from koordpy.state.gangs.groups import GangGroup, GangGroups
 from koordpy.state.gangs.spec import GangDefaults, GangSpec
 from koordpy.state.pods import PodRecord
@@ -29,6 +30,7 @@ class GangTable:
         self._gangs: dict[str, Gang] = {}
         self._finished: dict[str, str] = {}  # UID of a finished member -> its gang
         self._abandoned: set[str] = set()  # UIDs of members that timed out, until the API server says so
+        self._evicting: set[str] = set()  # UIDs of members that we are about to delete
         self._holders: set[str] = set()  # gangs of which somebody waits at Permit, and some that did
         self._groups = GangGroups()
 
@@ -55,17 +57,11 @@ class GangTable:
         else:
             record.timed_out = record.uid in self._abandoned  # this was said before the API server knew
         gang = self._open(record.gang)
-        was, waits = gang.standing_of(record.uid), record.uid in gang.waiting
-        if was is not None:
-            gang.leave(was[record.uid], was)
-        now = self._standing(gang, record)
-        gang.enter(record, now)
-        if waits and now is gang.assumed:
-            gang.waiting.add(record.uid)
+        was, now = self._stand(gang, record)
         if gang.declare(before, record):
             self._resolve(gang)
-        if record.bound and now is not gang.absent:
-            self.mark_started(gang)
+        if now is gang.bound:
+            gang.recovering &= not gang.is_bound
         if (
             before is None or was is not now or before.shape is not record.shape
             or before.priority != record.priority or before.declaration != record.declaration
@@ -81,33 +77,36 @@ class GangTable:
             return
         self._tell(gang)
         self._abandoned.discard(record.uid)
+        self._evicting.discard(record.uid)
         gang.leave(record, standing)
+        gang.recovering &= gang.started
         if gang.declare(record, None):
             self._resolve(gang)
         self._drop_if_gone(gang)
 
-    def member_finished(self, pod: Pod, gang_id: str) -> None:
-        """A member has run to its end. One that succeeded is counted for as long as its pod is there."""
-        uid = pod.metadata.uid
-        if self._finished.get(uid) == gang_id:
-            return
-        self.finished_gone(uid)  # from the gang that it was in before, should its owner have moved it
+    def member_finished(self, pod: Pod, membership: Membership) -> None:
+        """A member has run to its end. One that succeeded is counted until its pod is terminating or gone."""
+        uid, meta, gang_id = pod.metadata.uid, pod.metadata, membership.gang
+        succeeded = pod.status.phase == "Succeeded" and meta.deletion_timestamp is None
+        created = seconds_of_instant(meta.creation_timestamp) if meta.creation_timestamp else 0.0
+        now = Finished(succeeded, membership.by_pod_group, created, pod.finished_at or created)
+        if self._finished.get(uid) != gang_id:
+            self.finished_gone(uid)  # from the gang that it was in before, should its owner have moved it
         self._finished[uid] = gang_id
         gang = self._open(gang_id)
-        if pod.spec.node_name:
-            self.mark_started(gang)  # first: it may still be among the bound ones, and must not count twice
-        gang.finished.add(uid)
-        if pod.status.phase == "Succeeded":
-            gang.succeeded.add(uid)
-            if uid not in gang.bound:  # it was terminating, and has succeeded all the same
-                gang.recovering &= not gang.is_bound
+        if gang.finished.get(uid) == now:
+            return
+        gang.finished[uid] = now
+        gang.count_succeeded()
+        if uid not in gang.bound:  # it was terminating, and has succeeded all the same; else it must not count twice
+            gang.recovering &= not gang.is_bound
         self._tell(gang)
 
     def finished_gone(self, uid: str) -> None:
         """A pod was deleted that may have been counted as finished."""
         gang = self._gangs.get(self._finished.pop(uid, ""))
         if gang is not None:
-            gang.finished.discard(uid)
+            gang.finished.pop(uid, None)
             gang.succeeded.discard(uid)
             self._tell(gang)
             self._drop_if_gone(gang)
@@ -124,20 +123,39 @@ class GangTable:
             gang.pod_groups[api_group] = pod_group
             if before is not None and _says_the_same(before, pod_group):
                 return  # its status, most likely: that we keep ourselves, and it is no news
-            if pod_group.metadata.creation_timestamp:
-                gang.created = min(gang.created, seconds_of_instant(pod_group.metadata.creation_timestamp))
+        if pod_group is None or before is None or before.metadata.uid != pod_group.metadata.uid:
+            gang.begin_anew()
         self._resolve(gang)
         self._tell(gang)
         self._drop_if_gone(gang)
 
     # --- what the scheduler does ---
 
-    def mark_started(self, gang: Gang) -> None:
-        """A member is bound: from here on the gang has started."""
-        gang.recovering &= not gang.is_bound
-        if not gang.started:
-            gang.started = True
+    def bind_accepted(self, record: PodRecord) -> None:
+        """The API server has taken a bind: from here on the gang has started, though the watch may not show it yet."""
+        gang = self._gangs.get(record.gang)
+        if gang is None or record.uid not in gang.assumed:
+            return
+        was_started = gang.started
+        gang.accepted.add(record.uid)
+        if not was_started:
             self._tell(gang)
+
+    def begin_evictions(self, records: Iterable[PodRecord]) -> None:
+        """These are about to be deleted. They count for nothing from here on, as if they were terminating already.
+
+        Else what their owner makes again for the first of them would start alone, beside the last that is still there.
+        """
+        for record in records:
+            if record.gang:
+                self._evicting.add(record.uid)
+                self._restand(record)
+
+    def end_evictions(self, records: Iterable[PodRecord]) -> None:
+        """These are not deleted after all, unless they are terminating by now."""
+        for record in records:
+            self._evicting.discard(record.uid)
+            self._restand(record)
 
     def wait(self, record: PodRecord) -> None:
         """A member that we have assumed somewhere waits there for the rest of its gang."""
@@ -173,6 +191,15 @@ class GangTable:
         if gang is not None and was is not None:
             gang.leave(record, was)
             gang.enter(record, self._standing(gang, record))
+
+    def _restand(self, record: PodRecord) -> None:
+        gang = self._gangs.get(record.gang) if record.gang else None
+        was = gang.standing_of(record.uid) if gang is not None else None
+        if gang is None or was is None or was is self._standing(gang, was[record.uid]):
+            return
+        self.moved(was[record.uid])
+        gang.recovering &= gang.started
+        self._tell(gang)
 
     def abandon(self, record: PodRecord) -> None:
         """Its gang timed out. We say so at once; the API server is about to say it too, and then its word counts."""
@@ -231,8 +258,23 @@ class GangTable:
             self._resolve(gang)
         return gang
 
+    def _stand(self, gang: Gang, record: PodRecord) -> tuple[dict[str, PodRecord] | None, dict[str, PodRecord]]:
+        """A member is shown anew: where it stood before, and where it stands now. What it waited for stays so."""
+        uid, was = record.uid, gang.standing_of(record.uid)
+        waits, accepted = uid in gang.waiting, uid in gang.accepted
+        if was is not None:
+            gang.leave(was[uid], was)
+        now = self._standing(gang, record)
+        gang.enter(record, now)
+        if now is gang.assumed:
+            gang.waiting |= {uid} if waits else set()
+            gang.accepted |= {uid} if accepted else set()
+        elif was is gang.bound:
+            gang.recovering &= gang.started
+        return was, now
+
     def _standing(self, gang: Gang, record: PodRecord) -> dict[str, PodRecord]:
-        if record.scheduler not in self._schedulers or record.terminating:
+        if record.scheduler not in self._schedulers or record.terminating or record.uid in self._evicting:
             return gang.absent
         if record.bound:
             return gang.bound
@@ -257,10 +299,13 @@ class GangTable:
         self._changes.add_groups(self._groups.reached_by(gang.id))
 
     def _resolve(self, gang: Gang) -> None:
-        before = gang.minimum
+        before, expendable = gang.minimum, gang.expendable
         gang.resolve(self._defaults)
         if gang.minimum != before:
             gang.recovering &= not gang.is_bound  # by the minimum that it has now
+        if gang.expendable > expendable:  # jobs may have been refused because it could lose nobody
+            for node in {member.node for member in gang.bound.values()}:
+                self._changes.add_event(ClusterEvent(EventKind.VICTIMS, node))
         others = tuple(each for each in gang.spec.group if each != gang.id)
         if others != self._groups.lists(gang.id):
             self._tell(gang)  # those whom it leaves

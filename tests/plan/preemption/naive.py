@@ -44,26 +44,27 @@ def price(stage: Stage, victims: frozenset[str]) -> Price:
 def cheapest(stage: Stage, below: int) -> tuple[frozenset[str], Price] | None:
     """Of all sets of pods that may be evicted for a job of this priority and let it in, the one that costs least.
 
-    A single pod makes room on the node it goes to and nowhere else, as in kube-scheduler.
+    A single pod makes room on the node it goes to and nowhere else, as in kube-scheduler; but a gang that falls below
+    its minimum by that goes as a whole.
     """
-    units = list(units_of(stage, below))
+    names = [pod["metadata"]["name"] for pod in stage.pods if may_go(stage, pod, below)]
     if stage.demands:
-        return _cheapest_of(stage, units)
+        return _cheapest_of(stage, names, below)
     found = []
     for node in stage.nodes:
         name = node["metadata"]["name"]
         there = {pod["metadata"]["name"] for pod in stage.pods if pod["spec"].get("nodeName") == name}
-        best = _cheapest_of(_pinned(stage, name), [unit for unit in units if unit & there])
+        best = _cheapest_of(_pinned(stage, name), [each for each in names if each in there], below)
         found += [best] if best is not None else []
     return min(found, key=lambda each: each[1], default=None)
 
 
-def _cheapest_of(stage: Stage, units: list[frozenset[str]]) -> tuple[frozenset[str], Price] | None:
-    nobody: frozenset[str] = frozenset()
-    sets = (nobody.union(*some) for size in range(len(units) + 1) for some in combinations(units, size))
-    for cost, names in sorted((price(stage, victims), sorted(victims)) for victims in sets):
-        if stage.fits_without(names):
-            return frozenset(names), cost
+def _cheapest_of(stage: Stage, names: list[str], below: int) -> tuple[frozenset[str], Price] | None:
+    some = (frozenset(each) for size in range(len(names) + 1) for each in combinations(names, size))
+    sets = {victims for victims in (closed(stage, each) for each in some) if all_may_go(stage, victims, below)}
+    for cost, victims in sorted((price(stage, each), sorted(each)) for each in sets):
+        if stage.fits_without(victims):
+            return frozenset(victims), cost
     return None
 
 
@@ -77,21 +78,36 @@ def _pinned(stage: Stage, node: str) -> Stage:
     return copied
 
 
-def units_of(stage: Stage, below: int) -> Iterator[frozenset[str]]:
-    """Pods that go one by one, and gangs that go as a whole or not at all."""
-    whole = {g["metadata"]["name"] for g in stage.pod_groups if g["metadata"]["annotations"].get(MODE) == "All"}
-    gangs: dict[str, list[Json]] = {}
-    for pod in stage.pods:
-        gang = _gang(pod)
-        if not _runs(pod):
-            continue
-        if gang in whole and not _is_foreign(pod):
-            gangs.setdefault(gang, []).append(pod)
-        elif may_go(stage, pod, below):
-            yield frozenset((pod["metadata"]["name"],))
-    for members in gangs.values():
-        if all(may_go(stage, pod, below) for pod in members):
-            yield frozenset(pod["metadata"]["name"] for pod in members)
+def closed(stage: Stage, victims: frozenset[str]) -> frozenset[str]:
+    """These, and the rest of each gang of which more than it can spare are among them."""
+    for members, expendable in _gangs(stage):
+        if len(members & victims) > expendable:
+            victims |= members
+    return victims
+
+
+def reprieves(stage: Stage, victims: frozenset[str]) -> Iterator[frozenset[str]]:
+    """Fewer victims: without one, and if its gang still goes as a whole then, without all of that."""
+    for victim in victims:
+        fewer = victims - {victim}
+        for members, expendable in _gangs(stage):
+            if victim in members and len(members & fewer) > expendable:
+                fewer -= members
+        yield fewer
+
+
+def _gangs(stage: Stage) -> Iterator[tuple[frozenset[str], int]]:
+    """The members of each gang that run, and how many of them may go one by one."""
+    for group in stage.pod_groups:
+        pods = [pod for pod in stage.pods if _gang(pod) == group["metadata"]["name"] and _runs(pod)]
+        members = frozenset(pod["metadata"]["name"] for pod in pods if not _is_foreign(pod))
+        spare = {"All": 0, "Single": len(members)}
+        surplus = max(0, len(members) - group["spec"]["minMember"])
+        yield members, spare.get(group["metadata"]["annotations"].get(MODE), surplus)
+
+
+def all_may_go(stage: Stage, names: frozenset[str], below: int) -> bool:
+    return all(may_go(stage, pod, below) for pod in stage.pods if pod["metadata"]["name"] in names)
 
 
 def may_go(stage: Stage, pod: Json, below: int) -> bool:

@@ -21,7 +21,7 @@ def stage_of(seed: int, *, plain: bool = False) -> Stage:
         stage.node(name, cpu=cpu, labels={"zone": rng.choice("ab")})
     for name in ("g", "h"):
         if rng.random() < 0.6:
-            stage.gang(name, minimum=rng.randint(1, 3), goes_whole=rng.random() < 0.3)
+            stage.gang(name, minimum=rng.randint(1, 3), mode=rng.choice(("", "", "Minimum", "Single", "All")))
     for number in range(rng.randint(1, _MOST_VICTIMS)):
         _run_one(stage, rng, f"v{number}", free, plain=plain)
     for number in range(rng.choice((0, 0, 1, 2))):

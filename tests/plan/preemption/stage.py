@@ -61,9 +61,9 @@ class Stage:
             obj["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
             obj["status"]["conditions"] = [_disrupted(leaves_for)]
 
-    def gang(self, name: str, minimum: int, *, goes_whole: bool = False) -> None:
-        """A PodGroup."""
-        annotations = {MODE: "All"} if goes_whole else {}
+    def gang(self, name: str, minimum: int, *, mode: str = "") -> None:
+        """A PodGroup; `mode` is its disruption mode, if it says one."""
+        annotations = {MODE: mode} if mode else {}
         meta = {"name": name, "namespace": "default", "annotations": annotations}
         self.pod_groups.append({"metadata": meta, "spec": {"minMember": minimum}})
 

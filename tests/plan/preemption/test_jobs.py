@@ -68,7 +68,7 @@ def test_pods_with_the_same_questioned_object_key_are_one_job() -> None:
 
 def test_a_gang_that_goes_as_a_whole_goes_as_a_whole() -> None:
     here = stage("n1", "n2", cpu=1)
-    here.gang("g", 1, goes_whole=True)
+    here.gang("g", 1, mode="All")
     here.runs("g1", "n1", gang="g")
     here.runs("g2", "n2", gang="g")
     here.wants("p")
@@ -77,7 +77,7 @@ def test_a_gang_that_goes_as_a_whole_goes_as_a_whole() -> None:
 
 def test_a_gang_that_goes_as_a_whole_costs_that_much() -> None:
     here = stage("n1", "n2", "n3", cpu=1)
-    here.gang("g", 1, goes_whole=True)
+    here.gang("g", 1, mode="All")
     here.runs("g1", "n1", gang="g", started=50)
     here.runs("g2", "n2", gang="g", started=50)
     here.runs("single", "n3", started=1)
@@ -87,7 +87,7 @@ def test_a_gang_that_goes_as_a_whole_costs_that_much() -> None:
 
 def test_a_gang_that_goes_as_a_whole_stays_when_one_of_it_may_not_go() -> None:
     here = stage("n1", "n2", "n3", cpu=1)
-    here.gang("g", 1, goes_whole=True)
+    here.gang("g", 1, mode="All")
     here.runs("g1", "n1", gang="g")
     here.runs("g2", "n2", gang="g", priority=HIGH)
     here.runs("other", "n3", priority=5)
@@ -97,7 +97,7 @@ def test_a_gang_that_goes_as_a_whole_stays_when_one_of_it_may_not_go() -> None:
 
 def test_room_that_a_whole_gang_leaves_is_used_before_anybody_else_goes() -> None:
     here = stage("n1", "n2", "n3", cpu=1)
-    here.gang("g", 1, goes_whole=True)
+    here.gang("g", 1, mode="All")
     here.runs("g1", "n1", gang="g", priority=1)
     here.runs("g2", "n2", gang="g", priority=1)
     here.runs("single", "n3", priority=2)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from koordpy.plan.preemption.eligibility import Preemption
-from tests.plan.preemption.naive import Price, cheapest, may_go, price, units_of
+from tests.plan.preemption.naive import Price, all_may_go, cheapest, closed, price, reprieves
 from tests.plan.preemption.random_stages import stage_of
 from tests.plan.preemption.stage import Stage
 
@@ -43,14 +43,13 @@ def mistakes(stage: Stage, found: Preemption) -> Iterator[str]:
         yield f"the job does not fit without {sorted(names)}"
     if not enough_of_each_gang(stage, found):
         yield "too few members were promised a node"
-    for pod in stage.pods:
-        if pod["metadata"]["name"] in names and not may_go(stage, pod, limit):
-            yield f"{pod['metadata']['name']} may not be evicted"
-    for unit in units_of(stage, limit):
-        if unit & names and not unit <= names:
-            yield f"{sorted(unit)} go together or not at all"
-        if unit <= names and stage.fits_without(names - unit):
-            yield f"{sorted(unit)} could have been spared"
+    if not all_may_go(stage, names, limit):
+        yield f"some of {sorted(names)} may not be evicted"
+    if closed(stage, names) != names:
+        yield f"{sorted(closed(stage, names))} go together or not at all"
+    for fewer in reprieves(stage, names):
+        if stage.fits_without(fewer):
+            yield f"{sorted(names - fewer)} could have been spared"
     if tuple(found.cost) != tuple(price(stage, names)):
         yield f"costs {price(stage, names)}, and not {found.cost}"
 

@@ -69,14 +69,13 @@ def test_a_pod_group_is_waited_for_only_while_some_member_names_one():
     assert gang_of(rig).initialised
 
 
-@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 @pytest.mark.parametrize("first", ["finished", "pending"])
-def test_a_gang_that_has_run_is_known_to_have_started_in_whatever_order_its_pods_are_listed(phase, first):
+def test_a_gang_of_which_one_has_succeeded_has_started_in_whatever_order_its_pods_are_listed(first):
     rig = GangRig()
     rig.node("n1", cpu=1)
 
     def finished():
-        rig.member("a-1", says=saying("a", 2), on="n1", phase=phase)
+        rig.member("a-1", says=saying("a", 2), on="n1", phase="Succeeded")
 
     def pending():
         rig.member("a-2", says=saying("a", 2))

@@ -14,6 +14,7 @@ from tests.scheduler.gangs.model.oracle import (
     Gangs,
     cpu_of,
     gang_of,
+    has_succeeded,
     is_finished,
     is_ours,
     is_pending,
@@ -32,7 +33,7 @@ class Ledger:
         self.seen: Objects = {}
         self.released: dict[str, tuple[str, str]] = {}  # UID -> gang, node: may be bound, and is not seen bound yet
         self._released_with: dict[str, str] = {}  # UID -> gang; a pod may have changed its gang by now
-        self.begun: set[str] = set()  # gangs of which a member was bound
+        self._accepted: set[str] = set()  # of `released`: UIDs of those whose binds were accepted
         self.recovering: set[str] = set()  # found half-bound, or a bind of theirs failed
         self._minima: dict[str, int] = {}  # as they were when the last piece of news was heard
 
@@ -45,6 +46,7 @@ class Ledger:
     def term_begins(self) -> None:
         """Whatever was under way is over; groups that are half-bound are finished first."""
         self.released.clear()
+        self._accepted.clear()
         gangs = self.gangs()
         self.recovering = {
             gang for gang in gangs.members if self._has_begun(gang, gangs) and not _is_bound(gang, gangs)
@@ -70,16 +72,21 @@ class Ledger:
 
     def heard(self, kind: str, before: Json | None, now: Json | None) -> None:
         """A piece of news arrived."""
+        was_started = self._started_gang(before) if kind == PODS else ""
         if kind == PODS:
             self._heard_of_pod(before, now)
         if kind != NODES:
             gangs = self.gangs()
-            self.begun &= gangs.members.keys()
             self.recovering &= gangs.members.keys()
             minima = {gang: gangs.config(gang).minimum or 0 for gang in gangs.members}
             changed = {gang for gang, minimum in minima.items() if self._minima.get(gang, 0) != minimum}
             self.recovering -= {gang for gang in changed if _is_bound(gang, gangs)}
             self._minima = minima
+            if was_started and not self._is_started(was_started, gangs):
+                self.recovering.discard(was_started)  # the next members are a new start
+
+    def _started_gang(self, before: Json | None) -> str:
+        return gang_of(before) if before is not None and runs(before) else ""
 
     def _heard_of_pod(self, before: Json | None, now: Json | None) -> None:
         if before is not None and (now is None or now["metadata"]["uid"] != before["metadata"]["uid"]):
@@ -88,14 +95,14 @@ class Ledger:
             return
         if node_of(now) or is_terminating(now) or is_finished(now):
             self.released.pop(now["metadata"]["uid"], None)
-        if runs(now) or (is_ours(now) and is_finished(now) and node_of(now)):
-            self._begin(gang_of(now))
+        if runs(now) or (is_ours(now) and has_succeeded(now)):
+            self._complete(gang_of(now))
 
     def bind_ended(self, pod: Json | None, uid: str, *, accepted: bool) -> None:
         """The scheduler knows what became of a bind; `accepted` if it was told so, though the pod may be gone since."""
         bound = pod is not None and uid_of(pod) == uid and bool(node_of(pod))
-        if accepted or bound:
-            self._begin(self._released_with[uid])
+        if (accepted or bound) and uid in self.released:
+            self._accepted.add(uid)
         if pod is None or uid_of(pod) != uid:
             self.released.pop(uid, None)
         elif not bound:
@@ -108,11 +115,9 @@ class Ledger:
             gang, _ = self.released.pop(uid)
             self.recovering |= {gang} if gang else set()
 
-    def _begin(self, gang: str) -> None:
-        if gang:
-            self.begun.add(gang)
-            if _is_bound(gang, self.gangs()):
-                self.recovering.discard(gang)
+    def _complete(self, gang: str) -> None:
+        if gang and _is_bound(gang, self.gangs()):
+            self.recovering.discard(gang)
 
     # --- what is decided ---
 
@@ -167,7 +172,13 @@ class Ledger:
     def _has_begun(self, gang: str, gangs: Gangs) -> bool:
         group = gangs.group_of(gang)
         own = (each for each in group if each in gangs.members and gangs.group_of(each) == group)
-        return any(each in self.begun for each in own)
+        return any(self._is_started(each, gangs) for each in own)
+
+    def _is_started(self, gang: str, gangs: Gangs) -> bool:
+        """A member that was started is there: it runs, has succeeded, or its bind was accepted."""
+        members = gangs.members.get(gang, [])
+        accepted = (uid_of(pod) in self._accepted and uid_of(pod) in self.released for pod in members)
+        return any(map(runs, members)) or bool(gangs.succeeded(gang)) or any(accepted)
 
     def is_free(self, gang: str, gangs: Gangs) -> bool:
         """It was complete once, and its members are ordinary pods since."""
@@ -178,14 +189,13 @@ class Ledger:
         waiting = sum(pod["metadata"]["uid"] in self.released for pod in members)
         if gangs.config(gang).policy == "only-waiting" and gang not in self.recovering:
             return waiting
-        return waiting + _there(members)
+        return waiting + _there(gang, gangs)
 
 
-def _there(members: list[Json]) -> int:
+def _there(gang: str, gangs: Gangs) -> int:
     """Those that run, and those that have finished well."""
-    done = (is_ours(pod) and pod.get("status", {}).get("phase") == "Succeeded" for pod in members)
-    return sum(map(runs, members)) + sum(done)
+    return sum(map(runs, gangs.members.get(gang, []))) + len(gangs.succeeded(gang))
 
 
 def _is_bound(gang: str, gangs: Gangs) -> bool:
-    return _there(gangs.members.get(gang, [])) >= (gangs.config(gang).minimum or 0)
+    return _there(gang, gangs) >= (gangs.config(gang).minimum or 0)

@@ -70,6 +70,18 @@ def is_terminating(pod: Json) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
+def is_alive(pod: Json) -> bool:
+    return not is_finished(pod) and not is_terminating(pod)
+
+
+def has_succeeded(pod: Json) -> bool:
+    return pod.get("status", {}).get("phase") == "Succeeded" and not is_terminating(pod)
+
+
+def finished_at(pod: Json) -> str:
+    return str(pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"])
+
+
 def is_gated(pod: Json) -> bool:
     return bool(pod["spec"].get("schedulingGates"))
 
@@ -125,8 +137,19 @@ class Gangs:
     def is_initialised(self, gang: str) -> bool:
         if gang not in self.members or self.config(gang).minimum is None:
             return False
-        wanted = any(asks_for_pod_group(pod) for pod in self.members[gang] if not is_finished(pod))
-        return not wanted or self.pod_group(gang) is not None
+        return not self._wants_pod_group(gang) or self.pod_group(gang) is not None
+
+    def _wants_pod_group(self, gang: str) -> bool:
+        return any(asks_for_pod_group(pod) for pod in self.members[gang] if is_alive(pod))
+
+    def succeeded(self, gang: str) -> list[Json]:
+        """Those that count: not on their way out, and not of an earlier PodGroup of the name."""
+        done = [pod for pod in self.members.get(gang, ()) if is_ours(pod) and has_succeeded(pod)]
+        pod_group = self.pod_group(gang)
+        if pod_group is None:
+            return [pod for pod in done if not asks_for_pod_group(pod)]
+        made = pod_group["metadata"]["creationTimestamp"]
+        return [pod for pod in done if pod["metadata"]["creationTimestamp"] >= made or finished_at(pod) > made]
 
     def config(self, gang: str) -> Config:
         if gang not in self._configs:
@@ -135,7 +158,7 @@ class Gangs:
 
     def _resolve(self, gang: str) -> Config:
         """Field by field, the first that says something legal: members, oldest first; the PodGroup."""
-        living = [pod["metadata"] for pod in self.members.get(gang, ()) if not is_finished(pod)]
+        living = [pod["metadata"] for pod in self.members.get(gang, ()) if is_alive(pod)]
         voices = sorted(living, key=lambda meta: (meta["creationTimestamp"], meta["name"]))
         pod_group = self.pod_group(gang)
         spec: Json = {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from koordpy.scheduler.queue.ticket import State
 from tests.scheduler.gangs.model.held import holds
-from tests.scheduler.gangs.model.oracle import Gangs, cpu_of, is_finished, is_ours, is_pending, node_of, runs, uid_of
+from tests.scheduler.gangs.model.oracle import Gangs, cpu_of, is_finished, is_pending, node_of, runs, uid_of
 from tests.scheduler.gangs.model.truth import NODES
 from tests.scheduler.gangs.model.world import World
 
@@ -28,9 +28,9 @@ def gangs_are_as_they_are(world: World) -> Iterator[str]:
             "assumed": {uid_of(pod) for pod in living if uid_of(pod) in waiting},
             "bound": {uid_of(pod) for pod in living if runs(pod)},
             "absent": {uid_of(pod) for pod in living if not runs(pod) and not is_pending(pod)},
-            "succeeded": {uid_of(pod) for pod in pods if is_finished(pod) and pod["status"]["phase"] == "Succeeded"
-                          and is_ours(pod)},
-        }  # fmt: skip
+            "succeeded": {uid_of(pod) for pod in gangs.succeeded(name)},
+            "accepted": set(),
+        }
         for field, uids in standing.items():
             if set(getattr(gang, field)) != uids:
                 yield f"gang {name}: {field} are {sorted(getattr(gang, field))}, and should be {sorted(uids)}"
@@ -67,6 +67,7 @@ def nothing_is_kept_of_the_gone(world: World) -> Iterator[str]:
         "lists of gangs": (table._groups._lists.keys(), gangs.members.keys()),
         "finished members": (table._finished.keys(), pods.keys() - living),
         "abandoned members": (table._abandoned, living),
+        "members to be evicted": (table._evicting, ()),
         "groups of tickets": (rig.jobs._groups.keys(), queue._tickets.keys()),
         "gangs that were freed": (rig.jobs._freed, gangs.members.keys()),
         "tickets": (queue._tickets.keys(), living | groups),

@@ -53,6 +53,12 @@ class Truth:
         self.objects[kind][key_of(obj)] = obj
         self.news[kind].append((key_of(obj), copy.deepcopy(obj)))
 
+    def finish(self, pod: Json, phase: str) -> None:
+        """Its containers have ended."""
+        ended = {"terminated": {"finishedAt": instant_of_seconds(self._clock())}}
+        pod.setdefault("status", {}).update(phase=phase, containerStatuses=[{"name": "c", "state": ended}])
+        self.changed(PODS, pod)
+
     def delete(self, kind: str, key: str) -> None:
         del self.objects[kind][key]
         self.news[kind].append((key, None))

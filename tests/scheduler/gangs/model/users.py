@@ -38,7 +38,7 @@ class Users:
             at_times = (self._new_pod_group, self._change_pod_group, self._ungate, self._forgive)
             seldom = (
                 self._delete_pod_group, self._terminate, self._change_member, self._make_again, self._new_habit,
-                self._bind_foreign,
+                self._bind_foreign, self._resubmit,
             )  # fmt: skip
             rest = dict.fromkeys(at_times, 2) | dict.fromkeys(seldom, 1)
             happens |= {thing: weight * self._rng.choice([0, 1, 2]) for thing, weight in rest.items()}
@@ -71,6 +71,19 @@ class Users:
             free = [self._rng.choice(free)]
         for name in free:
             self._make_member(name, gang, habit)
+
+    def _resubmit(self) -> None:
+        """All is deleted and made again at once, and the pods of the run before are still terminating."""
+        gang, habit = self._some_gang()
+        for pod in [each for each in self._pods.values() if gang_of(each) == f"{NAMESPACES[gang]}/{gang}"]:
+            self._end(pod)
+        for api in APIS:
+            if (key := f"{NAMESPACES[gang]}/{gang}") in self._truth.objects[api]:
+                self._truth.delete(api, key)
+        self._make_pod_group(gang, habit)
+        self._number += 1
+        for number in range(1, habit.most + 1):
+            self._make_member(f"{gang}-r{self._number}-{number}", gang, habit)
 
     def _make_member(self, name: str, gang: str, habit: Habit) -> None:
         rng = self._rng
@@ -165,8 +178,11 @@ class Users:
 
     def _terminate(self) -> None:
         if pod := self._some_pod():
-            pod["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
-            self._truth.changed(PODS, pod)
+            self._end(pod)
+
+    def _end(self, pod: Json) -> None:
+        pod["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+        self._truth.changed(PODS, pod)
 
     def _ungate(self) -> None:
         gated = [pod for pod in self._pods.values() if is_gated(pod)]
@@ -187,8 +203,7 @@ class Users:
         bound = [pod for pod in self._pods.values() if node_of(pod) and not is_finished(pod)]
         if bound:
             pod = self._rng.choice(bound)
-            pod.setdefault("status", {})["phase"] = self._rng.choice(["Succeeded", "Succeeded", "Failed"])
-            self._truth.changed(PODS, pod)
+            self._truth.finish(pod, self._rng.choice(["Succeeded", "Succeeded", "Failed"]))
 
     def _some_pod(self) -> Json | None:
         return self._rng.choice(list(self._pods.values())) if self._pods else None
