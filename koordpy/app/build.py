@@ -88,7 +88,7 @@ def build_scheduler(
     evictor = Evictor(client, cluster, queue, reporter, lane=lanes.evictions, wall=wall)
     planning = Planning(cluster, profiles, topology=settings.gangs.topology)
     permit = Permit(
-        planning, queue, jobs, WaitingRoom(cluster, in_flight, clock), reporter=reporter, settings=settings.gangs
+        planning, queue, jobs, WaitingRoom(cluster, in_flight, clock, wall), reporter=reporter, settings=settings.gangs
     )
     cycles = EvictionCycles(clock, wall)
     postfilter = PostFilter(planning, permit, evictor, cycles)

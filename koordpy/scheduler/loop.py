@@ -382,7 +382,7 @@ class Scheduler:
         """Not complete: keep what was placed if that is allowed, and wait for the rest."""
         assert answer.missing is not None
         refusal, anywhere = answer.missing, False
-        if self._permit.gap_is_too_wide(job, answer):
+        if not self._permit.may_keep(job, answer, self._planning.refusal_when_empty(job)):
             self._permit.unreserve(job.key)
         elif answer.placements and self._permit.may_take(job, answer):
             self._reserve(answer.placements)

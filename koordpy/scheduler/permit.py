@@ -12,8 +12,10 @@ from dataclasses import replace
 import structlog
 
 from koordpy import metrics
+from koordpy.api.times import instant_of_seconds
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.gang_rules import amount_of
 from koordpy.plan.placement.waiting import Waiter, blocks_itself, could_complete, first_in_line, still_fits
 from koordpy.plan.preemption.search import is_whole
 from koordpy.scheduler.jobs import Jobs, key_of
@@ -27,6 +29,7 @@ from koordpy.state.events import EventKind
 from koordpy.state.eviction import Preemptor
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
+from koordpy.state.nodes.resources import shown
 from koordpy.state.pods import PodRecord
 
 # What can make room for a group that waits, on whatever node.
@@ -121,8 +124,15 @@ class Permit:
             return None
         return first.key
 
-    def gap_is_too_wide(self, job: Job, answer: Plan) -> bool:
-        """A NonStrict gang misses more of its minimum than the configuration allows."""
+    def may_keep(self, job: Job, answer: Plan, when_empty: Refusal | None) -> bool:
+        """Whether a NonStrict gang keeps what it got: not one that could never be whole, and not far too little.
+
+        `when_empty` is why the job would not even fit on an empty cluster.
+        """
+        return when_empty is None and not self._gap_is_too_wide(job, answer)
+
+    def _gap_is_too_wide(self, job: Job, answer: Plan) -> bool:
+        """It misses more of its minimum than the configuration allows."""
         placed = {placement.uid for placement in answer.placements}
         for demand in job.demands:
             missing = demand.needed - sum(member.uid in placed for member in demand.members)
@@ -169,6 +179,16 @@ class Permit:
 
     def _are_equal(self, one: Waiter, other: Waiter) -> bool:
         return not self._goes_before(one, other) and not self._goes_before(other, one)
+
+    def describe(self, waiter: Waiter, resource: str) -> str:
+        """`48 nvidia.com/gpu are held by gang team/hold, which waits for 1 more member until 18:40:05Z`."""
+        held = sum(amount_of(member.shape, resource, self._cluster) for member in waiter.members if member.shape)
+        what = f"{shown(resource, held)} {resource}" if held else f"places of {len(waiter.members)} pods"
+        missing = sum(max(0, gang.minimum - gang.counted) for gang in self._gangs(waiter.group))
+        stay = self.room.get(waiter.key)
+        until = f" until {instant_of_seconds(stay.until_wall)}" if stay is not None else ""
+        more = f"{missing} more member" if missing == 1 else f"{missing} more members"
+        return f"{what} are held by gang {waiter.key}, which waits for {more}{until}"
 
     def leave(self, key: str) -> list[PodRecord]:
         """All of a group leave the room, to be bound or to be unreserved: that may be what others were denied for."""

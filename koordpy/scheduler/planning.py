@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.batch import may_share, nodes_for
+from koordpy.plan.placement.emptied import EmptyCluster
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.placement.jobs import plan_job
 from koordpy.plan.preemption.eligibility import Preemption, find_preemption
@@ -22,10 +23,18 @@ class Planning:
     cluster: Cluster
     profiles: Profiles
     topology: bool = True  # False: what gangs ask of the network is not heard
+    _empty: EmptyCluster = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_empty", EmptyCluster(self.cluster, self.profiles))
 
     def plan(self, job: Job) -> Plan | Refusal:
         """Filter and Score."""
         return plan_job(job, self.cluster, self.profiles, self._rules(job))
+
+    def refusal_when_empty(self, job: Job) -> Refusal | None:
+        """Why it would not fit if every other pod left the cluster; None: it would. Not to be asked within a trial."""
+        return self._empty.refusal(job, self.plan)
 
     def may_share(self, job: Job) -> bool:
         """It is a single pod that can be planned in one go with equivalent ones."""

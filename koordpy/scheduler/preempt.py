@@ -8,7 +8,7 @@ The loop carries the decision out.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -25,6 +25,8 @@ from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
 from koordpy.state.events import EventKind
 from koordpy.state.trial import Trial
+
+_LACKS = "Insufficient "  # how kube-scheduler begins the reason that a resource does not suffice
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +60,21 @@ class PostFilter:
 
     def run(self, job: Job, answer: Plan | Refusal) -> Decision:
         """The answer, if all of the job fits; a better one, if others yield; or the same, with what came of it."""
-        yielding: list[Waiter] = []
-        if not self._gets_on(job, answer):
-            answer, yielding = self._ask_waiters(job, answer)
+        if self._gets_on(job, answer):
+            return Decision(answer)
+        when_empty = self._planning.refusal_when_empty(job)
+        answer, yielding = self._ask_waiters(job, answer, when_empty)
         if self._gets_on(job, answer):
             return Decision(answer, tuple(yielding))
         if is_whole(answer):
             job, answer = _as_a_pod_by_itself(job, answer)
+        holders = self._holders(job, answer, yielding)
         if not self._may_preempt(job, answer):
-            return Decision(answer, tuple(yielding))
+            return Decision(_told(answer, when_empty, holders), tuple(yielding))
         with metrics.stage("PostFilter", job.members[0].scheduler), self._without(yielding):
             found = self._preempt(job, yielding)
         return Decision(
-            _with_tail(answer, f"preemption: {found.message}"),
+            _told(_with_tail(answer, f"preemption: {found.message}"), when_empty, () if found.preemption else holders),
             (*yielding, *found.yielding),
             found.preemption,
             found.hold,
@@ -85,30 +89,60 @@ class PostFilter:
 
     # --- those that wait ---
 
-    def _ask_waiters(self, job: Job, answer: Plan | Refusal) -> tuple[Plan | Refusal, list[Waiter]]:
-        """Waiting groups that the job goes before yield, if that helps; its equals, if it is complete then."""
+    def _ask_waiters(
+        self, job: Job, answer: Plan | Refusal, when_empty: Refusal | None
+    ) -> tuple[Plan | Refusal, list[Waiter]]:
+        """Waiting groups that the job goes before yield, if that helps; its equals, if it is complete then.
+
+        What the job would not keep is no help: others would have yielded in vain.
+        """
         preemptor = self._permit.preemptor(job)
         goes_before = self._cluster.eviction_policy.goes_before
         lower = [each for each in self._permit.waiters(job.key) if goes_before(preemptor, each.preemptor)]
-        answer, yielding = self._ask(lower, (), job, answer, better_than=worth_of(answer))
+
+        def worth(found: Plan | Refusal) -> Worth:
+            kept = is_whole(found) or (isinstance(found, Plan) and self._permit.may_keep(job, found, when_empty))
+            return worth_of(found) if kept else (False, 0)
+
+        answer, yielding = self._ask(lower, (), job, answer, worth, better_than=worth(answer))
         if is_whole(answer):
             return answer, yielding
         rivals = [each for each in self._permit.rivals(job) if each not in yielding]
-        answer, more = self._ask(rivals, yielding, job, answer, better_than=(True,))
+        answer, more = self._ask(rivals, yielding, job, answer, worth, better_than=(True,))
         return answer, [*yielding, *more]
 
     def _ask(
-        self, waiters: list[Waiter], gone: Sequence[Waiter], job: Job, answer: Plan | Refusal, *, better_than: Worth
+        self,
+        waiters: list[Waiter],
+        gone: Sequence[Waiter],
+        job: Job,
+        answer: Plan | Refusal,
+        worth: Callable[[Plan | Refusal], Worth],
+        *,
+        better_than: Worth,
     ) -> tuple[Plan | Refusal, list[Waiter]]:
         """`gone` yield already."""
         if not waiters:
             return answer, []
         with self._without(gone):
-            yielding = who_must_yield(waiters, better_than, self._cluster, lambda: worth_of(self._planning.plan(job)))
+            yielding = who_must_yield(waiters, better_than, self._cluster, lambda: worth(self._planning.plan(job)))
             if not yielding:
                 return answer, []
             with self._without(yielding):
-                return self._planning.plan(job), yielding
+                better = self._planning.plan(job)
+                if isinstance(better, Plan) and not is_whole(better) and not self._permit.may_take(job, better):
+                    return answer, []
+                return better, yielding
+
+    def _holders(self, job: Job, answer: Plan | Refusal, gone: Sequence[Waiter]) -> tuple[str, ...]:
+        """Who holds at Permit what the job would need to be whole, one sentence each."""
+        waiters = [each for each in self._permit.waiters(job.key) if each not in gone]
+        refusal = answer if isinstance(answer, Refusal) else answer.missing
+        if not waiters or refusal is None:
+            return ()
+        with self._without(gone):
+            needed = who_must_yield(waiters, (True,), self._cluster, lambda: (is_whole(self._planning.plan(job)), True))
+        return tuple(self._permit.describe(each, _scarce(refusal)) for each in needed)
 
     @contextmanager
     def _without(self, waiters: Sequence[Waiter]) -> Iterator[None]:
@@ -180,6 +214,32 @@ def _as_a_pod_by_itself(job: Job, answer: Plan) -> tuple[Job, Refusal]:
     culprit = answer.left_over.culprit
     first = next((member for member in job.members if member.uid == culprit), job.members[0])
     return Job(job.key, (first,)), answer.left_over
+
+
+def _scarce(refusal: Refusal) -> str:
+    """The resource that most nodes have too little of."""
+    lacking = {text.removeprefix(_LACKS): count for text, count in refusal.counts if text.startswith(_LACKS)}
+    return max(lacking, key=lambda name: (lacking[name], name), default="")
+
+
+def _told(answer: Plan | Refusal, when_empty: Refusal | None, holders: Iterable[str]) -> Plan | Refusal:
+    """With who holds what the job would need, and whether it could ever fit."""
+    refusal = answer if isinstance(answer, Refusal) else answer.missing
+    if refusal is None:
+        return answer
+    more = [*holders, *([_never(when_empty, refusal)] if when_empty is not None and refusal.counts else [])]
+    told = replace(refusal, message="; ".join([refusal.message.removesuffix("."), *more]) if more else refusal.message)
+    return told if isinstance(answer, Refusal) else replace(answer, missing=told)
+
+
+def _never(when_empty: Refusal, now: Refusal) -> str:
+    """`even on an empty cluster 2 of 4 members fit: 3 Insufficient cpu`."""
+    fit, of = when_empty.fit
+    how_many = f"{fit} of {of} members fit" if now.message.find(" members fit") >= 0 else "it would not fit"
+    if when_empty.counts == now.counts and fit == now.fit[0]:
+        return f"even on an empty cluster {how_many}"
+    counts = ", ".join(sorted(f"{count} {text}" for text, count in when_empty.counts))
+    return f"even on an empty cluster {how_many}: {counts or when_empty.message}"
 
 
 def _with_tail(answer: Plan | Refusal, text: str) -> Plan | Refusal:

@@ -23,14 +23,17 @@ class Stay:
     group: GangGroup
     since: float
     until: float
+    until_wall: float  # the same, as users are told
     uids: set[str] = field(default_factory=set)
 
 
 class WaitingRoom:
     """Who waits, since when, and until when. A stay is over when none of its members waits any more."""
 
-    def __init__(self, cluster: Cluster, in_flight: InFlight, clock: Callable[[], float]) -> None:
-        self._cluster, self._in_flight, self._clock = cluster, in_flight, clock
+    def __init__(
+        self, cluster: Cluster, in_flight: InFlight, clock: Callable[[], float], wall: Callable[[], float]
+    ) -> None:
+        self._cluster, self._in_flight, self._clock, self._wall = cluster, in_flight, clock, wall
         self._stays: dict[str, Stay] = {}
 
     def __len__(self) -> int:
@@ -53,7 +56,7 @@ class WaitingRoom:
         now = self._clock()
         stay = self.get(key)
         if stay is None:
-            stay = self._stays[key] = Stay(key, group, now, now + wait_s)
+            stay = self._stays[key] = Stay(key, group, now, now + wait_s, self._wall() + wait_s)
         stay.uids.update(uids)
         for uid in uids:
             self._cluster.gangs.wait(self._cluster.pods[uid])

@@ -75,7 +75,10 @@ def test_an_absurd_request_fits_nowhere_and_an_absurd_node_takes_it():
     attempts.see_pod(new("absurd", memory="1e400"))
     attempts.see_pod(new("sane", memory="1Gi"))
     attempts.run()
-    assert attempts.refusals["default/absurd"].message == "0/1 nodes are available: 1 Insufficient memory."
+    assert (
+        attempts.refusals["default/absurd"].message
+        == "0/1 nodes are available: 1 Insufficient memory; even on an empty cluster it would not fit"
+    )
     assert attempts.placed == {"default/sane": "n1"}
     attempts.see_node(node_json("absurd", memory="1e400"))
     attempts.run()
@@ -90,7 +93,10 @@ def test_many_absurd_containers_fit_nowhere_either():
     ]
     attempts.see_pod(absurd)
     attempts.run()
-    assert attempts.refusals["default/absurd"].message == "0/1 nodes are available: 1 Insufficient memory."
+    assert (
+        attempts.refusals["default/absurd"].message
+        == "0/1 nodes are available: 1 Insufficient memory; even on an empty cluster it would not fit"
+    )
 
 
 def test_a_node_full_of_absurd_pods_has_no_room():
@@ -121,7 +127,10 @@ def test_a_node_without_allocatable_has_nothing(missing):
     attempts = Attempts(bare)
     attempts.see_pod(new("any"))
     attempts.run()
-    assert attempts.refusals["default/any"].message == "0/1 nodes are available: 1 Too many pods."
+    assert (
+        attempts.refusals["default/any"].message
+        == "0/1 nodes are available: 1 Too many pods; even on an empty cluster it would not fit"
+    )
     attempts.see_node(node_json("bare"))
     attempts.run()
     assert attempts.placed == {"default/any": "bare"}
@@ -161,7 +170,7 @@ def test_thousands_of_pods_of_one_owner_get_the_same_refusal_and_are_all_placed_
         attempts.see_pod(new(f"p{i}", cpu=2, owner=("ReplicaSet", "workers"), labels={"index": str(i)}))
     attempts.run()
     assert {refusal.message for refusal in attempts.refusals.values()} == {
-        "0/1 nodes are available: 1 Insufficient cpu."
+        "0/1 nodes are available: 1 Insufficient cpu; even on an empty cluster it would not fit"
     }
     assert len(attempts.refusals) == 2000
     attempts.see_node(node_json("large", cpu=3000, pods=1500))

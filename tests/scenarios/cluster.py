@@ -24,6 +24,11 @@ class ClusterVerbs(Ground):
         await self.api.ask("POST", api.nodes(), node_json(name, **arguments))
         await self.until(lambda: self.mirror.find(NODES, "", name), f"node {name}")
 
+    async def busy_node(self) -> None:
+        """A node that another scheduler's pod fills: gangs may hope for it, and wait."""
+        await self.node("busy", cpu=16)
+        await self.bind_elsewhere("filler", "busy", cpu=16)
+
     async def resize_node(self, name: str, *, cpu: int) -> None:
         self.observer.may_be_full.add(name)
         amounts = {"cpu": str(cpu)}

@@ -239,6 +239,7 @@ async def test_a_waiting_member_that_leaves_its_gang_is_a_single_pod(world: Worl
 
 async def test_a_waiting_member_made_again_under_its_name_is_placed_anew(world: World) -> None:
     await world.nodes(2, cpu=1)
+    await world.busy_node()
     await world.pod_group("a", minimum=3, annotations=NON_STRICT)
     await world.pods(*members("a", 3), gang="a", cpu=1)
     await world.says("a-1", "2 of 3 members fit")

@@ -41,6 +41,7 @@ async def test_a_gang_without_a_minimum_is_not_initialised(world: World) -> None
 
 async def test_members_are_shown_where_they_are(world: World) -> None:
     await world.nodes(2, cpu=1)
+    await world.busy_node()
     await world.pods("a-1", "a-2", "a-3", annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1)
     await world.says("a-1", "2 of 3 members fit")
     shown = await world.gang_summary("a")

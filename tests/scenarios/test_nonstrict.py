@@ -13,6 +13,7 @@ NON_STRICT = gang(mode="NonStrict")
 
 async def test_a_gang_keeps_the_room_it_found_and_binds_nobody_before_it_is_complete(world: World) -> None:
     await world.nodes(2, cpu=1)
+    await world.busy_node()
     await world.pod_group("a", minimum=3, annotations=NON_STRICT)
     await world.pods(*members("a", 3), gang="a", cpu=1)
     await world.says("a-1", "gang {ns}/a: 2 of 3 members fit")
@@ -25,9 +26,10 @@ async def test_a_gang_keeps_the_room_it_found_and_binds_nobody_before_it_is_comp
 
 async def test_members_that_wait_say_so_like_those_that_do_not_fit(world: World) -> None:
     await world.nodes(2, cpu=1)
+    await world.busy_node()
     await world.pod_group("a", minimum=3, annotations=NON_STRICT)
     await world.pods(*members("a", 3), gang="a", cpu=1)
-    text = "0/2 nodes are available: 2 Insufficient cpu. gang {ns}/a: 2 of 3 members fit, {ns}/a-3 does not."
+    text = "0/3 nodes are available: 3 Insufficient cpu. gang {ns}/a: 2 of 3 members fit, {ns}/a-3 does not beside these 2."
     await world.all_say(text, *members("a", 3))
     for name in members("a", 3):
         await world.event("FailedScheduling", pod=name, text="2 of 3 members fit")
@@ -161,6 +163,7 @@ async def test_a_waiting_gang_makes_way_for_a_job_of_higher_priority(world: Worl
 
 async def test_a_waiting_gang_keeps_its_room_when_giving_it_up_would_help_nobody(world: World) -> None:
     await world.nodes(2, cpu=1)
+    await world.busy_node()
     await world.pods(*members("a", 3), annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1)
     await world.says("a-1", "2 of 3 members fit")
     await world.pods("other", cpu=1)
@@ -175,6 +178,7 @@ async def test_a_waiting_gang_keeps_its_room_when_giving_it_up_would_help_nobody
 
 async def test_a_waiting_gang_does_not_make_way_for_a_job_of_its_own_priority(world: World) -> None:
     await world.nodes(2, cpu=1)
+    await world.busy_node()
     await world.pods(*members("a", 3), annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1, priority=1000)
     await world.says("a-1", "2 of 3 members fit")
     await world.pods("b-1", "b-2", annotations=gang("b", minimum=2), cpu=1, priority=1000)
@@ -205,6 +209,7 @@ async def test_a_gang_too_far_from_complete_holds_nothing_if_so_configured(world
 async def test_a_gang_within_the_configured_gap_keeps_what_it_has(world: World) -> None:
     await world.restart(nonStrictMaxGapPercent=40)
     await world.nodes(2, cpu=1)
+    await world.busy_node()
     await world.pods(*members("a", 3), annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1)
     await world.says("a-1", "2 of 3 members fit")
     await world.pods("other", cpu=1)
@@ -234,6 +239,7 @@ async def test_a_gang_that_loses_a_member_it_needs_holds_nothing(world: World) -
 async def test_a_group_waits_as_one(world: World) -> None:
     """Gang a could start by itself; it keeps its room and waits for b."""
     await world.nodes(3, cpu=1)
+    await world.busy_node()
     both = world.group("a", "b")
     await world.pods("a-1", "a-2", annotations=gang("a", minimum=2, mode="NonStrict", groups=both), cpu=1)
     await world.pods("b-1", "b-2", annotations=gang("b", minimum=2, mode="NonStrict", groups=both), cpu=1)
@@ -246,6 +252,7 @@ async def test_a_group_waits_as_one(world: World) -> None:
 
 async def test_a_strict_gang_gets_no_room_that_a_waiting_one_holds(world: World) -> None:
     await world.nodes(3, cpu=1)
+    await world.busy_node()
     await world.pods(*members("a", 4), annotations=gang("a", minimum=4, mode="NonStrict"), cpu=1)
     await world.says("a-1", "3 of 4 members fit")
     await world.pods("b-1", annotations=gang("b", minimum=1), cpu=1)

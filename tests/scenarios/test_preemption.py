@@ -160,7 +160,7 @@ async def test_nobody_leaves_where_it_would_not_help(world: World) -> None:
     await world.bind_elsewhere("on-n1", "n1", cpu=4)
     await world.bind_elsewhere("on-n2", "n2", cpu=2)
     await world.urgent("high", cpu=4)
-    await world.says("high", "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.")
+    await world.says("high", "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling")
     await world.nobody_evicted()
 
 

@@ -97,6 +97,7 @@ async def test_a_pending_gang_is_taken_up_by_a_new_scheduler(world: World) -> No
 
 async def test_a_gang_that_waited_waits_again_after_a_restart(world: World) -> None:
     await world.nodes(2, cpu=1)
+    await world.busy_node()
     await world.pods(*members("a", 3), annotations=gang("a", minimum=3, mode="NonStrict"), cpu=1)
     await world.says("a-1", "2 of 3 members fit")
     await world.restart()

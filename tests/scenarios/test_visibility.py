@@ -46,7 +46,7 @@ async def test_the_message_names_the_member_that_does_not_fit_and_why(world: Wor
     await world.pods("a-3", gang="a", cpu=1, node_selector={"disk": "ssd"})
     text = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector."
     await world.all_say(text, *members("a", 3))
-    await world.all_say("gang {ns}/a: 2 of 3 members fit, {ns}/a-3 does not.", *members("a", 3))
+    await world.all_say("gang {ns}/a: 2 of 3 members fit, {ns}/a-3 does not beside these 2.", *members("a", 3))
 
 
 async def test_the_message_of_a_group_names_the_gang_that_does_not_fit(world: World) -> None:

@@ -134,6 +134,7 @@ async def test_a_gang_whose_members_lie_in_different_queues_of_shapes_is_woken_b
 
 async def test_a_waiting_gang_that_lets_go_wakes_one_that_fits(world: World) -> None:
     await world.nodes(3, cpu=1)
+    await world.busy_node()
     await world.pod_group("a", minimum=4, annotations=gang(mode="NonStrict"))
     await world.pods(*members("a", 4), gang="a", cpu=1)
     await world.says("a-1", "3 of 4 members fit")

@@ -171,10 +171,13 @@ def _could_be_freed(name: str, gang: Gang, cluster: Cluster) -> int:
     reach = cluster.reach(preemptor)
     running = ((each.shape, int(each.counts.sum())) for each in cluster.evictable.counts(reach.classes))
     leaving = ((pod.shape, 1) for pod in cluster.leaving_for(preemptor))
-    return sum(_amount(shape, name, cluster) * count for shape, count in (*running, *leaving) if shape is not None)
+    return sum(amount_of(shape, name, cluster) * count for shape, count in (*running, *leaving) if shape is not None)
 
 
-def _amount(shape: Shape, name: str, cluster: Cluster) -> int:
+def amount_of(shape: Shape, name: str, cluster: Cluster) -> int:
+    """What a pod of a shape asks for of a resource, in the columns' units."""
+    if name not in cluster.resources.names:
+        return 0
     return int(shape.amounts[shape.rows == cluster.resources.row(name)].sum())
 
 
@@ -190,5 +193,5 @@ def _free(name: str, gangs: list[Gang], cluster: Cluster) -> int:
     yielding = (pod for pod in cluster.gangs.all_waiting() if pod.gang not in group and cluster.yields(pod, preemptor))
     for member in (*own, *yielding):  # those that merely wait at Permit are unreserved if need be
         if member.shape is not None:
-            free += _amount(member.shape, name, cluster)
+            free += amount_of(member.shape, name, cluster)
     return free

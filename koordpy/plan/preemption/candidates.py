@@ -21,10 +21,11 @@ from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.plugins import Filter
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import fit
+from koordpy.plan.placement.absence import put_back, take_off
 from koordpy.plan.placement.pods import refused_without_asking
 from koordpy.plan.preemption.cost import Ledger
 from koordpy.plan.preemption.minimise import Guest, Minimiser
-from koordpy.plan.preemption.removal import bound_to_stay, cannot_go_whole, put_back, take_off, take_off_all
+from koordpy.plan.preemption.removal import bound_to_stay, cannot_go_whole, take_off_all
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.eviction import Reach

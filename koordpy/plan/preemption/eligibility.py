@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement import fit
+from koordpy.plan.placement.absence import take_off
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.placement.jobs import plan_job
 from koordpy.plan.preemption.cost import Cost
 from koordpy.plan.preemption.gathered import search_beside, search_gathered
-from koordpy.plan.preemption.removal import take_off
 from koordpy.plan.preemption.search import Preemption, is_whole, search
 from koordpy.plan.topology.siblings import Rules
 from koordpy.state.cluster import Cluster

@@ -12,8 +12,9 @@ from koordpy.plan.framework.answers import Plan, Reason, Refusal, no_node_fits
 from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import fit
+from koordpy.plan.placement.absence import take_off
 from koordpy.plan.placement.pods import place_nominated
-from koordpy.plan.preemption.removal import take_off, take_off_all
+from koordpy.plan.preemption.removal import take_off_all
 from koordpy.state.arrays import Bools
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import EventKind

@@ -12,9 +12,10 @@ from dataclasses import replace
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.budget import Budget
 from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.absence import take_off
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.preemption.futile import why_not
-from koordpy.plan.preemption.removal import take_off, take_off_all
+from koordpy.plan.preemption.removal import take_off_all
 from koordpy.plan.preemption.search import Preemption, fewest, is_whole, search
 from koordpy.plan.topology.gather import Gathering, needed_only
 from koordpy.plan.topology.siblings import Rules, nearest_first

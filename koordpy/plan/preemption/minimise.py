@@ -16,8 +16,8 @@ import numpy as np
 
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import fit
+from koordpy.plan.placement.absence import take_off
 from koordpy.plan.preemption.cost import Ledger, importance
-from koordpy.plan.preemption.removal import take_off
 from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape

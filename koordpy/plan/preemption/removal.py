@@ -1,15 +1,13 @@
-"""Pods taken off their nodes in a trial: all that a job may reach at once, or some of them."""
+"""What a job may reach: all of it taken off in a trial, and the gangs that cannot go as a whole."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from koordpy.plan.placement.absence import put_back
 from koordpy.state.cluster import Cluster
 from koordpy.state.eviction import Reach
 from koordpy.state.gangs.gang import Gang
-from koordpy.state.pods import PodRecord
-from koordpy.state.shapes import Shape
 from koordpy.state.trial import Trial
 
 
@@ -21,14 +19,6 @@ def take_off_all(reach: Reach, cluster: Cluster, trial: Trial) -> None:
     trial.place_counts(cluster.evictable.by_shape(reach.classes), -1)
     staying = (cluster.pods[uid] for uid in bound_to_stay(reach, cluster))
     put_back((pod for pod in staying if cluster.may_be_evicted(pod) and reach.covers(pod)), cluster, trial)
-
-
-def take_off(pods: Iterable[PodRecord], cluster: Cluster, trial: Trial) -> None:
-    _move(pods, cluster, trial, -1)
-
-
-def put_back(pods: Iterable[PodRecord], cluster: Cluster, trial: Trial) -> None:
-    _move(pods, cluster, trial, 1)
 
 
 def cannot_go_whole(reach: Reach, cluster: Cluster) -> Iterator[Gang]:
@@ -44,13 +34,3 @@ def bound_to_stay(reach: Reach, cluster: Cluster) -> set[str]:
     """UIDs of members that may not go: their gang cannot go as a whole, and can spare nobody."""
     gangs = (gang for gang in cannot_go_whole(reach, cluster) if not gang.expendable)
     return {uid for gang in gangs for uid in gang.bound}
-
-
-def _move(pods: Iterable[PodRecord], cluster: Cluster, trial: Trial, sign: int) -> None:
-    rows: defaultdict[Shape, Counter[int]] = defaultdict(Counter)
-    for pod in pods:
-        row = cluster.nodes.row_of(pod.node)
-        if row is not None and pod.shape is not None:
-            rows[pod.shape][row] += 1
-    if rows:
-        trial.place_counts(list(rows.items()), sign)

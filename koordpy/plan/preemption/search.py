@@ -18,13 +18,14 @@ from koordpy.plan.framework.answers import Placement, Plan, Refusal
 from koordpy.plan.framework.budget import Budget
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement import batch, fit
+from koordpy.plan.placement.absence import take_off
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.placement.jobs import plan_job
 from koordpy.plan.placement.pods import place_nominated
 from koordpy.plan.preemption.candidates import CandidateSearch
 from koordpy.plan.preemption.cost import Cost, Ledger, gang_of, importance
 from koordpy.plan.preemption.futile import why_not
-from koordpy.plan.preemption.removal import bound_to_stay, cannot_go_whole, take_off, take_off_all
+from koordpy.plan.preemption.removal import bound_to_stay, cannot_go_whole, take_off_all
 from koordpy.state.cluster import Cluster
 from koordpy.state.eviction import Reach
 from koordpy.state.pods import PodRecord

@@ -43,6 +43,7 @@ class NodeColumns:
         self.image_nodes: dict[str, int] = {}  # name -> how many nodes have it
         # Raised when labels, taints or rows change; what is derived from those is kept until then.
         self.static_generation = 0
+        self.size_generation = 0  # counts changes of what nodes have
         self.image_generation = 0  # raised when images or rows change; images are pulled all the time
         self.label_generation = 0  # raised when labels or rows change
         self.usage_log = RowLog()  # rows whose allocatable or usage changed
@@ -101,6 +102,7 @@ class NodeColumns:
         difference: Ints = self.allocatable[:, row] - before
         if difference.any():
             self.usage_log.touch(row)
+            self.size_generation += 1
         return difference
 
     def set_labels(self, row: int, labels: dict[str, str]) -> bool:

@@ -41,6 +41,11 @@ class GangRig(Rig):
     def no_gang(self, name: str, *, api: str = SIGS_GROUP) -> None:
         self.pod_groups[api].remove(f"default/{name}", "")
 
+    def busy_node(self) -> None:
+        """A node that somebody else fills: gangs may hope for it, and wait."""
+        self.node("busy", cpu=16)
+        self.member("filler", on="busy", cpu=16, scheduler="other")
+
     def member(
         self, name: str, gang: str = "", *, label: str = POD_GROUP_LABEL, on: str = "", says: Json | None = None,
         **given: Any,

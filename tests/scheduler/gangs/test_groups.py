@@ -68,6 +68,7 @@ def test_what_a_listed_gang_has_collected_is_never_started_by_the_one_that_lists
     """`a` waits with three of four members. `b` has a higher priority, so `a` would let go for it, and then one of `a`
     alone would complete what `b` thinks that it needs."""
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=3)
     for number in range(4):
         rig.member(f"a-{number}", says=saying("a", 4, mode="NonStrict"))
@@ -89,6 +90,7 @@ def test_a_partner_without_members_does_not_raise_the_priority_of_a_group():
 
 def test_members_that_wait_still_count_for_the_priority_of_their_gang():
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=1)
     rig.gang("a", 2, says=saying(mode="NonStrict"))
     rig.member("a-1", "a", priority=5)
@@ -102,6 +104,7 @@ def test_members_that_wait_still_count_for_the_priority_of_their_gang():
 
 def test_min_resources_of_one_gang_count_what_others_of_its_group_hold():
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=3)
     rig.gang("a", 2, says=saying(mode="NonStrict", groups=["a", "b"]))
     rig.gang("b", 2, says=saying(mode="NonStrict", groups=["a", "b"]), cpu="3")

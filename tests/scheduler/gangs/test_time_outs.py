@@ -18,6 +18,7 @@ WAITS = saying(mode="NonStrict", wait="10s")
 def run_out(rig: GangRig) -> None:
     """Two of three members wait, and their time is up."""
     rig.node("n1", cpu=2)
+    rig.busy_node()
     rig.gang("a", 3, says=WAITS)
     rig.members("a", 3)
     rig.settle()

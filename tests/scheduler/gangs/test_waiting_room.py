@@ -12,6 +12,7 @@ NON_STRICT = saying(mode="NonStrict", wait="60s")
 def waiting(*, slots: int = 2, minimum: int = 3) -> GangRig:
     """Gang `a` keeps what it got on `n1`."""
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=slots)
     rig.gang("a", minimum, says=NON_STRICT)
     rig.members("a", minimum)
@@ -103,7 +104,8 @@ def test_the_first_in_line_lets_go_for_one_that_could_run_if_it_cannot_itself_wh
     rig.gang("c", 3, says=NON_STRICT)
     for number, cpu in enumerate((2, 1, 2), start=1):
         rig.member(f"c-{number}", "c", cpu=cpu, node_selector={"kubernetes.io/hostname": "n2"})
-    rig.node("n2", cpu=4)
+    rig.node("n2", cpu=5)
+    rig.member("other", on="n2", scheduler="other")
     rig.node("n3", cpu=1)
     rig.queue.back_off("default/a")
     assert rig.attempt().key == "default/c"
@@ -116,7 +118,9 @@ def test_the_first_in_line_lets_go_for_one_that_could_run_if_it_cannot_itself_wh
 def test_a_job_of_higher_priority_is_woken_by_room_that_suffices_with_what_others_hold():
     """`boss` needs five slots: four are held by a gang of lower priority, which cannot use the fifth."""
     rig = GangRig()
-    rig.node("n1", cpu=4)
+    rig.busy_node()
+    rig.node("n1", cpu=5)
+    rig.member("other", on="n1", scheduler="other")
     rig.node("n2", cpu=1)
     rig.member("old", on="n2")
     rig.gang("boss", 5)
@@ -133,6 +137,7 @@ def test_a_job_of_higher_priority_is_woken_by_room_that_suffices_with_what_other
 
 def test_a_large_pod_of_higher_priority_is_woken_by_half_of_the_room_it_needs():
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=2)
     rig.member("old", on="n1")
     rig.member("boss", cpu=2, priority=5)
@@ -151,6 +156,7 @@ def test_a_large_pod_of_higher_priority_is_woken_by_half_of_the_room_it_needs():
 def test_members_do_not_go_on_waiting_when_their_gang_is_free():
     """It had started before, and counted only those that wait; now one that has started needs nobody any more."""
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=4)
     rig.gang("a", 2, says=saying(mode="NonStrict", policy="only-waiting"))
     rig.members("a", 2, on="n1")
@@ -170,6 +176,7 @@ def test_members_do_not_go_on_waiting_when_their_gang_is_free():
 
 def test_a_gang_that_waits_moves_its_members_if_it_is_complete_then():
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=4)
     rig.node("n2", cpu=1)
     rig.pod("x1", cpu=1, on="n1")
@@ -187,6 +194,7 @@ def test_a_gang_that_waits_moves_its_members_if_it_is_complete_then():
 
 def test_a_gang_that_waits_with_a_large_member_takes_small_ones_instead_if_it_is_complete_then():
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=3)
     rig.gang("a", 3, says=NON_STRICT)
     rig.member("a-1", "a", cpu=2)
@@ -202,6 +210,7 @@ def test_a_gang_that_waits_with_a_large_member_takes_small_ones_instead_if_it_is
 def test_a_gang_has_the_priority_of_those_of_it_that_wait_already():
     """Its important member waits, and the other one, which is not, needs the room that gang `a` holds."""
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=3)
     rig.pod("old", cpu=1, on="n1")
     rig.gang("a", 2, says=NON_STRICT)
@@ -227,6 +236,7 @@ def test_min_resources_count_what_gangs_of_lower_priority_merely_hold():
 
 def test_room_that_a_waiting_member_cannot_use_any_more_is_free_for_others():
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=2)
     rig.gang("a", 2, says=saying(mode="NonStrict"))
     rig.members("a", 2, cpu=2)
@@ -240,6 +250,7 @@ def test_room_that_a_waiting_member_cannot_use_any_more_is_free_for_others():
 
 def test_a_member_that_waits_on_a_node_that_shrinks_gives_its_place_up():
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=2)
     rig.gang("a", 2, says=saying(mode="NonStrict"))
     rig.members("a", 2, cpu=2)
@@ -252,6 +263,7 @@ def test_a_member_that_waits_on_a_node_that_shrinks_gives_its_place_up():
 def test_the_first_in_line_is_completed_before_an_equal_that_holds_what_it_lacks():
     """`d` may take two of three CPUs, as `a` could be completed with the third; but a single pod gets that one."""
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=1)
     rig.gang("d", 3, says=NON_STRICT)
     rig.members("d", 3, cpu=2)
@@ -281,6 +293,7 @@ def test_a_gang_that_lost_a_member_is_tried_for_that_and_still_woken_at_once_by_
 
 def test_a_member_that_waits_while_its_gang_is_gone_is_still_a_waiter():
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=2)
     rig.node("n2", cpu=2)
     for number, cpu in ((1, 2), (2, 2), (3, 2)):
@@ -296,6 +309,7 @@ def test_a_member_that_waits_while_its_gang_is_gone_is_still_a_waiter():
 
 def test_a_waiting_gang_whose_min_resources_are_not_covered_any_more_gives_way():
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=4)
     rig.gang("a", 2, says=saying(mode="NonStrict"), cpu="4")
     rig.member("a-1", "a", cpu=2)

@@ -51,6 +51,7 @@ def test_a_gang_is_woken_for_min_resources_by_room_that_none_of_its_members_coul
 def test_a_gang_that_accumulates_is_woken_by_room_for_a_member_that_it_could_do_without():
     """It needs two of three, so one of the large ones at least; but it may hold the small one meanwhile."""
     rig = GangRig()
+    rig.busy_node()
     rig.node("n1", cpu=1)
     rig.pod("old", cpu=1, on="n1")
     rig.gang("a", 2, says=saying(mode="NonStrict"))
