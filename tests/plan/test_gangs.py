@@ -28,7 +28,8 @@ def test_a_strict_gang_that_does_not_fit_is_refused_and_names_the_culprit():
     answer = planned(cluster, gang("a", members(cluster, 4, cpu=1)))
     assert isinstance(answer, Refusal)
     assert answer.message == (
-        "0/2 nodes are available: 2 Insufficient cpu. gang default/a: 3 of 4 members fit, default/a-4 does not beside these 3."
+        "0/2 nodes are available: 2 Insufficient cpu. "
+        "gang default/a: 3 of 4 members fit, default/a-4 does not beside these 3."
     )
 
 

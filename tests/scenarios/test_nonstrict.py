@@ -29,7 +29,8 @@ async def test_members_that_wait_say_so_like_those_that_do_not_fit(world: World)
     await world.busy_node()
     await world.pod_group("a", minimum=3, annotations=NON_STRICT)
     await world.pods(*members("a", 3), gang="a", cpu=1)
-    text = "0/3 nodes are available: 3 Insufficient cpu. gang {ns}/a: 2 of 3 members fit, {ns}/a-3 does not beside these 2."
+    text = "0/3 nodes are available: 3 Insufficient cpu. gang {ns}/a: 2 of 3 members fit, "
+    text += "{ns}/a-3 does not beside these 2."
     await world.all_say(text, *members("a", 3))
     for name in members("a", 3):
         await world.event("FailedScheduling", pod=name, text="2 of 3 members fit")

@@ -21,7 +21,8 @@ async def test_every_member_names_the_one_that_does_not_fit(world: World) -> Non
     await world.nodes(3, cpu=1)
     await world.pod_group("a", minimum=4)
     await world.pods(*members("a", 4), gang="a", cpu=1)
-    text = "0/3 nodes are available: 3 Insufficient cpu. gang {ns}/a: 3 of 4 members fit, {ns}/a-4 does not beside these 3."
+    text = "0/3 nodes are available: 3 Insufficient cpu. gang {ns}/a: 3 of 4 members fit, "
+    text += "{ns}/a-4 does not beside these 3."
     await world.all_say(text, *members("a", 4))
 
 

@@ -38,12 +38,11 @@ def domain_tree(topology: Topology, nodes: NodeColumns) -> Domain | None:
     return _domain(topology, nodes, 0, "", np.flatnonzero(nodes.live))
 
 
-def by_layer(root: Domain) -> Iterator[list[tuple[Domain | None, Domain]]]:
-    """Each layer from the top: its domains with their parents, ordered by parent, then by name."""
-    layer: list[tuple[Domain | None, Domain]] = [(None, root)]
-    while layer:
-        yield layer
-        layer = [(domain, child) for _, domain in layer for child in domain.children]
+def depth_first(domain: Domain, parent: Domain | None = None) -> Iterator[tuple[Domain | None, Domain]]:
+    """Each domain with its parent, a domain right before what is in it: cluster, s1, its blocks, s2, its blocks."""
+    yield parent, domain
+    for child in domain.children:
+        yield from depth_first(child, domain)
 
 
 def _domain(topology: Topology, nodes: NodeColumns, depth: int, name: str, rows: Ints) -> Domain:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from koordpy.api.topologystatus import DetailStatus, StatusCondition, TopologyInfo, TopologyStatus
-from koordpy.controllers.topology.domains import Domain, by_layer
+from koordpy.controllers.topology.domains import Domain, depth_first
 
 READY = "Ready"
 INVALID_SPEC = "InvalidSpec"
@@ -18,12 +18,12 @@ def status_of(
     conditions = _replace_ready(ready, previous.conditions)
     if cluster is None:
         return msgspec.structs.replace(previous, conditions=conditions)
-    layers = list(by_layer(cluster))
+    domains = list(depth_first(cluster))
     return TopologyStatus(
         layers=layer_count,
-        domains=sum(bool(domain.name) for layer in layers for _, domain in layer),
+        domains=sum(bool(domain.name) for _, domain in domains),
         nodes=len(cluster.rows),
-        detail_status=tuple(_entry(domain, parent) for layer in layers for parent, domain in layer),
+        detail_status=tuple(_entry(domain, parent) for parent, domain in domains),
         conditions=conditions,
     )
 

@@ -34,7 +34,7 @@ async def test_a_node_that_appears_changes_or_leaves_is_seen_within_a_second(kin
         await world.ask("PATCH", f"{NODES}/n2", {"metadata": {"labels": {BLOCK: "b3"}}})
         assert tree_lines(await status_after(world, 1.0))[1] == "cluster/s1 2 block: b1 b3"
         await world.ask("PATCH", f"{NODES}/n2", {"metadata": {"labels": {SPINE: None, BLOCK: None}}})
-        assert tree_lines(await status_after(world, 1.0))[2] == "cluster/- 1 block"
+        assert "cluster/- 1 block" in tree_lines(await status_after(world, 1.0))
         await world.ask("DELETE", f"{NODES}/n1")
         assert tree_lines(await status_after(world, 1.0)) == ["cluster 1 spine", "cluster/- 1 block", "-/- 1 node"]
 
