@@ -73,3 +73,14 @@ class Condition(Struct, frozen=True):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
+
+
+class StatusCondition(Struct, frozen=True, omit_defaults=True):
+    """A condition of an object that is not a pod, as the API conventions have it."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    observed_generation: int = 0

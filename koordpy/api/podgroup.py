@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koordpy.api.meta import ObjectMeta, Struct
+from koordpy.api.meta import ObjectMeta, StatusCondition, Struct
 from koordpy.api.pod import Quantities
 
 SIGS_GROUP = "scheduling.sigs.k8s.io"  # Koordinator's, and the community's until 2022
@@ -25,6 +25,7 @@ class PodGroupStatus(Struct, frozen=True):
     succeeded: int = 0
     failed: int = 0
     schedule_start_time: str | None = None
+    conditions: tuple[StatusCondition, ...] = ()
 
 
 class PodGroup(Struct, frozen=True):

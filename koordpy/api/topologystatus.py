@@ -5,7 +5,7 @@ The scheduler reads the spec alone (`koordpy.api.topology`): a status of a thous
 
 from __future__ import annotations
 
-from koordpy.api.meta import ObjectMeta, Struct
+from koordpy.api.meta import ObjectMeta, StatusCondition, Struct
 from koordpy.api.topology import TopologySpec
 
 
@@ -24,17 +24,6 @@ class DetailStatus(Struct, frozen=True, omit_defaults=True):
     parent_topology_info: TopologyInfo | None = None
     child_topology_layer: str = ""
     child_topology_names: tuple[str, ...] = ()
-
-
-class StatusCondition(Struct, frozen=True, omit_defaults=True):
-    """A condition of an object that is not a pod, as the API conventions have it."""
-
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-    last_transition_time: str | None = None
-    observed_generation: int = 0
 
 
 class TopologyStatus(Struct, frozen=True):

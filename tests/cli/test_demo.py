@@ -41,7 +41,10 @@ def in_one_line(told: subprocess.CompletedProcess[str]) -> str:
 
 def test_a_gang_waits_as_a_whole_while_there_is_room_for_some_of_it_and_starts_as_a_whole(told):
     text = in_one_line(told)
-    assert "gang default/train: 4 of 8 members fit, default/train-5 does not.” It held nothing: meanwhile" in text
+    assert (
+        "gang default/train: 4 of 8 members fit, default/train-5 does not beside these 4.” It held nothing: meanwhile"
+        in text
+    )
     assert together_s(text, 8) < 1
     assert "Its PodGroup is Finished: 8 of 8 succeeded." in text
 
@@ -59,7 +62,7 @@ def together_s(text: str, members: int) -> float:
 
 def test_a_gang_that_is_too_big_stays_with_its_reason(told):
     text = in_one_line(told)
-    assert "gang default/huge: 4 of 6 members fit, default/huge-5 does not.” It holds nothing" in text
+    assert "gang default/huge: 4 of 6 members fit, default/huge-5 does not beside these 4.” It holds nothing" in text
     assert "Empty, all nodes together have room for 4 of the 6: only more nodes can help." in text
     assert "Its PodGroup is PreScheduling: 0 of 6 scheduled." in text
 

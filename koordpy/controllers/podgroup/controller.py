@@ -36,7 +36,7 @@ def podgroup_controller(
         reflectors.subscribe(POD_GROUPS[group], api)
     return Controller(
         "podgroup",
-        PodGroupReconciler(writing, gangs, apis),
+        PodGroupReconciler(writing, gangs, apis, clock),
         queue,
         synced=pods.synced,
         all_keys=gangs.keys,

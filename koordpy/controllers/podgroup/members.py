@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from koordpy.api.errors import MalformedValue
 from koordpy.api.gangs import GangDeclaration, declaration_of
-from koordpy.api.keys import POD_SCHEDULED
+from koordpy.api.keys import GANG_TIMEOUT, POD_SCHEDULED
 from koordpy.api.meta import Condition
 from koordpy.api.pod import Pod
 from koordpy.api.times import seconds_of_instant
@@ -29,10 +29,19 @@ class Member(NamedTuple):
     terminating: bool
     owners: str  # namespace/name, sorted, joined by commas
     declaration: GangDeclaration  # what its annotations say about the gang
+    refusal: tuple[str, str] = ("", "")  # reason and message of `PodScheduled=False`, while it has no node
+    timed_out: bool = False  # its gang waited in vain
+    finished_at: float | None = None  # in seconds since the epoch
 
     @property
     def finished(self) -> bool:
         return self.phase in ("Succeeded", "Failed")
+
+    def belongs_to_predecessor(self, made: str | None) -> bool:
+        """Whether it had finished before the PodGroup was made: then it was a member of an earlier one of the name."""
+        if not made or not self.finished or self.created >= made:
+            return False
+        return self.finished_at is None or self.finished_at <= seconds_of_instant(made)
 
 
 def member_of(pod: Pod, seen_at: float) -> Member:
@@ -48,7 +57,17 @@ def member_of(pod: Pod, seen_at: float) -> Member:
         terminating=meta.deletion_timestamp is not None,
         owners=",".join(sorted(f"{meta.namespace}/{owner.name}" for owner in meta.owner_references)),
         declaration=declaration_of(meta),
+        refusal=_refusal(status.conditions) if not spec.node_name else ("", ""),
+        timed_out=meta.annotations.get(GANG_TIMEOUT) == "true",
+        finished_at=pod.finished_at if pod.is_finished else None,
     )
+
+
+def _refusal(conditions: tuple[Condition, ...]) -> tuple[str, str]:
+    for condition in conditions:
+        if condition.type == POD_SCHEDULED and condition.status == "False":
+            return condition.reason, condition.message
+    return "", ""
 
 
 def _bound_at(conditions: tuple[Condition, ...], seen_at: float) -> float:

@@ -6,11 +6,12 @@ place in the work queue. The reconciler writes nothing but `status`, and never t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import structlog
 
 from koordpy import metrics
+from koordpy.api.times import instant_of_seconds
 from koordpy.controllers.podgroup.api import PodGroupApi
 from koordpy.controllers.podgroup.gangs import Gang, GangIndex, PodGroupKey
 from koordpy.controllers.podgroup.status import status_of
@@ -26,8 +27,10 @@ log = structlog.get_logger()
 class PodGroupReconciler:
     """Writes through `client`, which refuses to write unless this process leads. `apis` are by API group."""
 
-    def __init__(self, client: Client, gangs: GangIndex, apis: Mapping[str, PodGroupApi]) -> None:
-        self._client, self._gangs, self._apis = client, gangs, apis
+    def __init__(
+        self, client: Client, gangs: GangIndex, apis: Mapping[str, PodGroupApi], clock: Callable[[], float]
+    ) -> None:
+        self._client, self._gangs, self._apis, self._clock = client, gangs, apis, clock
         self._reported_schedulers: set[str] = set()
 
     async def reconcile(self, key: PodGroupKey) -> float:
@@ -46,7 +49,8 @@ class PodGroupReconciler:
         if pod_group is None:
             return
         api = self._apis[key.api_group]
-        wanted = status_of(gang.members.values(), gang.pod_group, pod_group.status)
+        now = instant_of_seconds(self._clock())
+        wanted = status_of(gang.members.values(), gang.pod_group, pod_group.status, now)
         if not api.differs(wanted, pod_group.status):
             return
         await api.write(self._client, pod_group, wanted)

@@ -21,6 +21,7 @@ import msgspec
 from koordpy.api.errors import MalformedValue
 from koordpy.api.podgroup import PodGroup, PodGroupStatus
 from koordpy.api.times import instant_of_seconds, seconds_of_instant
+from koordpy.controllers.podgroup.condition import with_condition
 from koordpy.controllers.podgroup.members import Member
 from koordpy.state.gangs.spec import GangDefaults, resolve
 
@@ -48,14 +49,24 @@ class _Tally(NamedTuple):
         return self.known - self.failed
 
 
-def status_of(members: Collection[Member], pod_group: PodGroup | None, previous: PodGroupStatus) -> PodGroupStatus:
+def status_of(
+    members: Collection[Member], pod_group: PodGroup | None, previous: PodGroupStatus, now: str
+) -> PodGroupStatus:
     """What the status should be. `members` are all pods of the gang but those of other schedulers.
 
     `pod_group` is the one that configures the gang. If both API groups have a PodGroup of this name, both statuses are
     computed from the same one. `previous` is the status in the API.
     """
-    counted = [member for member in members if not member.terminating]
-    tally, minimum = _tally(counted), _minimum(members, pod_group)
+    made = pod_group.metadata.creation_timestamp if pod_group is not None else None
+    counted = [member for member in members if not member.terminating and not member.belongs_to_predecessor(made)]
+    minimum = _minimum([member for member in members if not member.terminating] or members, pod_group)
+    status = _counts(counted, minimum, previous)
+    conditions = with_condition(status, counted, minimum, now)
+    return msgspec.structs.replace(status, conditions=conditions)
+
+
+def _counts(counted: list[Member], minimum: int, previous: PodGroupStatus) -> PodGroupStatus:
+    tally = _tally(counted)
     derived = PodGroupStatus(
         phase=_phase(tally, minimum),
         occupied_by=_occupied_by(counted) or previous.occupied_by,
@@ -64,6 +75,7 @@ def status_of(members: Collection[Member], pod_group: PodGroup | None, previous:
         succeeded=tally.succeeded,
         failed=tally.failed,
         schedule_start_time=_start_time(counted, previous.schedule_start_time),
+        conditions=previous.conditions,
     )
     if _stays_final(previous, derived, tally, minimum):
         return msgspec.structs.replace(previous, running=tally.running)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from koordpy.api.topologystatus import DetailStatus, StatusCondition, TopologyInfo, TopologyStatus
+from koordpy.api.meta import StatusCondition
+from koordpy.api.topologystatus import DetailStatus, TopologyInfo, TopologyStatus
 from koordpy.controllers.topology.domains import Domain, depth_first
 
 READY = "Ready"

@@ -18,10 +18,10 @@ pytestmark = pytest.mark.looptime
 async def test_a_status_whose_computation_raised_is_written_without_a_further_change(monkeypatch):
     failures = iter([RuntimeError("as ordered")] * 3)
 
-    def failing(*given):
+    def failing(*given, **named):
         if (error := next(failures, None)) is not None:
             raise error
-        return status_of(*given)
+        return status_of(*given, **named)
 
     monkeypatch.setattr(reconciler, "status_of", failing)
     async with World(definition()) as world, world.controllers():
@@ -132,7 +132,9 @@ async def test_a_podgroup_made_again_under_its_name_never_gets_the_status_of_the
             await world.ask("DELETE", path_of(name="g"))
             await world.delete("a")
             await world.pod_group(minimum=1)
-            assert await world.status() == {
+            found = await world.status()
+            assert [each["reason"] for each in found.pop("conditions")] == ["NoPods"]
+            assert found == {
                 "phase": "Pending", "occupiedBy": "", "scheduled": 0, "running": 0, "succeeded": 0, "failed": 0,
             }  # fmt: skip
 

@@ -71,10 +71,10 @@ async def test_a_write_held_back_while_the_lease_was_uncertain_is_made_when_it_i
 async def test_what_failed_before_leadership_was_lost_is_written_when_it_is_regained(monkeypatch):
     status_of, fails = reconciler.status_of, True
 
-    def failing(*given):
+    def failing(*given, **named):
         if fails:
             raise RuntimeError("as ordered")
-        return status_of(*given)
+        return status_of(*given, **named)
 
     monkeypatch.setattr(reconciler, "status_of", failing)
     async with World(definition()) as world, world.controllers(Settings()):

@@ -139,6 +139,7 @@ async def test_the_status_follows_the_pods_whatever_definition_is_installed(own:
         await rests(api, group)
         assert await status_of(api, group) == found
     assert found.pop("scheduleStartTime").endswith("Z")
+    assert [each["status"] for each in found.pop("conditions", [{"status": "True"}])] == ["True"]
     counts = {"running": 0, "succeeded": 2, "failed": 0} | ({} if kind == "coschedulings" else {"scheduled": 2})
     assert found == {"phase": "Finished", "occupiedBy": f"{own.namespace}/job", **counts}
 

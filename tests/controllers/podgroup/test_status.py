@@ -3,8 +3,7 @@
 import pytest
 
 from koordpy.api.times import instant_of_seconds
-from koordpy.controllers.podgroup.status import status_of
-from tests.controllers.podgroup.gangs import NOTHING, group, member, members, saying, status
+from tests.controllers.podgroup.gangs import NOTHING, group, member, members, saying, status, status_of
 
 
 def phase_of(letters: str, minimum: int, previous=NOTHING) -> str:

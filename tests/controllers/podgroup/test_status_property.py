@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import SIGS_GROUP, PodGroup, PodGroupStatus
 from koordpy.controllers.podgroup.gangs import GangIndex
-from koordpy.controllers.podgroup.status import status_of
 from tests.builders import Json, typed
-from tests.controllers.podgroup.gangs import PHASES, group, member
+from tests.controllers.podgroup.gangs import PHASES, group, member, status_of
 
 STEPS = ["Pending", "bound", "Running"]  # then it ends
 PHASE_NAMES = ["", "Pending", "PreScheduling", "Scheduling", "Scheduled", "Running", "Finished", "Failed", "Unknown"]
