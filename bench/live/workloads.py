@@ -17,7 +17,7 @@ LOW, HIGH = priority_class("low", 100), priority_class("high", 1000)
 def basic(node_count: int = 1_000, pods: int = 5_000) -> Workload:
     """How fast a queue of single pods is emptied."""
     per_app = min(PODS_PER_APP, pods)
-    apps = tuple(Gang(f"app-{number:03d}", per_app, together=False) for number in range(pods // per_app))
+    apps = tuple(Gang(f"app-{number:03d}", per_app, all_or_nothing=False) for number in range(pods // per_app))
     return Workload("basic", nodes(node_count), apps)
 
 
@@ -40,7 +40,7 @@ def preempt(node_count: int = 500, size: int = 250) -> Workload:
     whole = {"cpu": "4", "memory": "1Gi"}
     low, high = LOW["metadata"]["name"], HIGH["metadata"]["name"]
     victims = tuple(
-        Gang(f"running-{number:04d}", 1, together=False, requests=whole, priority_class=low, on=(name,))
+        Gang(f"running-{number:04d}", 1, all_or_nothing=False, requests=whole, priority_class=low, on=(name,))
         for number, name in enumerate(node["metadata"]["name"] for node in made)
     )
     return Workload(

@@ -39,7 +39,7 @@ def name_of(size: int, nodes: int) -> str:
 def _figure(cluster: Cluster, nodes: int, size: int, attempts: int) -> Figure:
     profiles = {SCHEDULER: default_profile(SCHEDULER)}
     gc.collect()
-    gc.freeze()  # as `koordpy run` does when the picture is complete
+    gc.freeze()  # as `koordpy run` does when the caches are synced
     samples = []
     for attempt in range(attempts + WARM_UP):
         job = _gang(cluster, size, attempt)

@@ -1,4 +1,4 @@
-"""How close together the gangs of real traces are placed: gathered in the network, and as plain gangs.
+"""The placement score of the gangs of real traces: gathered in the network, and as plain gangs.
 
 A trace is replayed twice on the same simulated cluster, in memory. Jobs come in the order of the trace, as soon as
 enough of the others have ended to keep the cluster as full as wanted; they run for as long as in the trace. Only the

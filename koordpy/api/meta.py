@@ -42,7 +42,7 @@ class ObjectMeta(Struct, frozen=True):
 class PartialObjectMetadata(Struct, frozen=True):
     """The metadata of any object.
 
-    `kind` and `api_version` are those of this struct; a server that cannot do this sends the whole object, with its own.
+    `kind` and `api_version` are those of this struct; a server that cannot do this sends whole objects, with their own.
     """
 
     metadata: ObjectMeta

@@ -50,7 +50,7 @@ async def test_a_run_sees_every_pod_bound_and_what_it_cost(real: Real, workload:
     assert all(measure.of(seen) > 0 for measure in measures(workload))
 
 
-async def test_a_scheduler_that_dies_ends_the_run_with_its_last_words(real: Real):
+async def test_a_scheduler_that_exits_ends_the_run_with_the_end_of_its_log(real: Real):
     dying = Scheduler("dying", lambda _: [sys.executable, "-c", "import sys; sys.exit('no licence')"])
     with pytest.raises(BenchError, match=r"dying has ended(.|\n)*no licence"):
         await run(real.control_plane, real.namespace, BASIC, dying)
