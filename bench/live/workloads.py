@@ -28,7 +28,7 @@ def gangs(count: int, size: int, node_count: int = 1_000, name: str = "") -> Wor
 
 
 def streaming(count: int = 500, size: int = 20, node_count: int = 1_000, per_second: float = 5) -> Workload:
-    """How long a gang waits when they come at a rate that two cores can keep up with, whoever schedules."""
+    """How long a gang waits at a rate of arrival that every scheduler keeps up with on two cores."""
     made = tuple(Gang(f"gang-{number:04d}", size, at=number / per_second) for number in range(count))
     about = f"{per_second:g} gangs a second"
     return Workload(f"gangs-{count}x{size}-streaming", nodes(node_count), made, Arrival.STREAM, about)

@@ -3,7 +3,7 @@
 Only `plan` is on the clock. Between two plans the pod of the first is assumed, as in the scheduler, so that no plan
 finds the state of the one before. Each case is measured twice: with pods of a *known shape*, for which masks of static
 filters are remembered (the members of a gang, the pods of a ReplicaSet), and with a *new shape* each time: the first
-pod of an app, whose selectors nobody has asked about yet.
+pod of an app, whose selectors have no tally yet.
 """
 
 from __future__ import annotations

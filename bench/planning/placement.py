@@ -134,5 +134,5 @@ class Replay:
             name = f"{job.name}-{role.name}"
             members = tuple(self._cluster.upsert_pod(pod) for pod in members_of(name, role))
             demands.append(Demand(f"default/{name}", len(members), 0, "Strict", members))
-        everybody = tuple(member for demand in demands for member in demand.members)
-        return Job(job.name, everybody, tuple(demands) if len(everybody) > 1 else ())
+        all_members = tuple(member for demand in demands for member in demand.members)
+        return Job(job.name, all_members, tuple(demands) if len(all_members) > 1 else ())

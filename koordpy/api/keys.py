@@ -22,7 +22,7 @@ MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"  # on a CSINod
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION = "failure-domain.beta.kubernetes.io/region"
 
-# Gangs: who belongs to one. The first two name a PodGroup.
+# Gangs: membership. The first two name a PodGroup.
 POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
 X_POD_GROUP = "scheduling.x-k8s.io/pod-group"
 POD_GROUP_NAME = "pod-group.scheduling.sigs.k8s.io/name"

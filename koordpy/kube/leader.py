@@ -78,9 +78,7 @@ class LeaderLease:
         self._held: Lease | None = None  # as the API server last returned it
         self._certain_until = float("-inf")
         self._observed = ""  # resourceVersion of the lease of another holder
-        self._held_by_other_until = float(
-            "-inf"
-        )  # its holder may be certain of it until then, counted from when we first saw this version
+        self._held_by_other_until = float("-inf")  # counted from when we first saw this version
         self.trouble = ""  # why the lease cannot be acquired or renewed; empty while it can
 
     def holds(self) -> bool:

@@ -28,7 +28,7 @@ class Member(NamedTuple):
     gated: bool
     terminating: bool
     owners: str  # namespace/name, sorted, joined by commas
-    declaration: GangDeclaration  # what its annotations say about the gang
+    declaration: GangDeclaration  # of its annotations about the gang
 
     @property
     def finished(self) -> bool:

@@ -50,9 +50,7 @@ class Credentials:
         self._authorization: dict[str, str] = {}  # for this token
         self.url: str = configuration.host.rstrip("/")
         self._certificates = Certificates(configuration)
-        self.server_name: str | None = (
-            configuration.tls_server_name
-        )  # to expect in the certificate, if it is not the host
+        self.server_name: str | None = configuration.tls_server_name  # in the certificate, if it is not the host
         self.proxy = proxy_for(self.url, configuration.proxy, os.environ)
 
     @property

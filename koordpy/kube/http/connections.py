@@ -133,9 +133,7 @@ class _Connection(Receiving):
             self.abort()
             return
         head = parser.head
-        if (
-            head is not None and head.ends_with_connection
-        ):  # a body without a length cannot be told from a truncated one
+        if head is not None and head.ends_with_connection:  # without a length, it could be truncated
             self._answer.set_exception(BrokenConnection("not an HTTP answer: it does not say how long it is"))
             self.abort()
         elif head is not None and parser.has_ended:

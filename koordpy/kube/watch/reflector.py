@@ -109,9 +109,7 @@ class Reflector(Generic[T]):
             except Gone:
                 self._restart("expired")
                 self._version = ""
-                await asyncio.sleep(
-                    self._backoff.next_s()
-                )  # a server that always answers 410 must not be listed in a busy loop
+                await asyncio.sleep(self._backoff.next_s())  # a server that always answers 410 is no busy loop
             except NotFound as error:
                 if not self.resource.optional:
                     await self._failed(error)

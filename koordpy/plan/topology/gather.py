@@ -75,8 +75,8 @@ def plan_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) 
         return refusal
     if not cluster.topology.levels or not len(cluster.nodes):
         return plan_gangs(job, cluster, profiles)
-    everybody = Gathering(job, cluster, profiles, rules)
-    answer = everybody.plan()
+    whole_job = Gathering(job, cluster, profiles, rules)
+    answer = whole_job.plan()
     if isinstance(answer, Plan):
         return answer
     needed = needed_only(job)
