@@ -34,23 +34,23 @@ class BalancedAllocation(BatchScore):
         nodes = cluster.nodes
         resources = [cluster.resources.row(name) for name in self._resources]
         nodes.fit_resources()
-        asked = np.array([shape.amounts[shape.rows == each].sum() for each in resources], dtype=np.int64)  # [B]
+        asked = np.array([shape.amounts[shape.rows == each].sum() for each in resources], dtype=np.int64)  # [K]
         if not asked.any():  # a pod without requests does not change the balance
             return np.zeros_like(nodes.scored[0, rows])
         # An extended resource that the pod does not request does not count.
         counted = [i for i, each in enumerate(resources) if asked[i] or each in (CPU, MEMORY, EPHEMERAL_STORAGE)]
-        has = np.stack([nodes.allocatable[resources[i], rows] for i in counted])  # [B, C]
-        used = np.stack([nodes.requested[resources[i], rows] + already * asked[i] for i in counted])  # [B, C]
+        has = np.stack([nodes.allocatable[resources[i], rows] for i in counted])  # [K, C]
+        used = np.stack([nodes.requested[resources[i], rows] + already * asked[i] for i in counted])  # [K, C]
         return 50 + (50 + _balance(used + asked[counted, None], has) - _balance(used, has)) // 2
 
 
 def _balance(used: Ints, has: Ints) -> Ints:
     """`[C]`: 100 when all resources are used to the same share; resources that a node lacks do not count.
 
-    Both arguments are `[B, C]`, by balanced resource.
+    Both arguments are `[K, C]`, by balanced resource.
     """
-    there = has > 0  # [B, C]
-    share = np.minimum(used / np.maximum(has, 1), 1.0)  # [B, C]
+    there = has > 0  # [K, C]
+    share = np.minimum(used / np.maximum(has, 1), 1.0)  # [K, C]
     count = np.maximum(there.sum(axis=0), 1)  # [C]
     if len(share) == 2:  # the usual case, in kube-scheduler's own arithmetic
         deviation = np.where(there.all(axis=0), np.abs(share[0] - share[1]) / 2, 0.0)

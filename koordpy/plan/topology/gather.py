@@ -166,7 +166,7 @@ class Gathering:
     def _best_first(self, level: int) -> tuple[Ints, Ints]:
         """`[C]`: the domains of a level that have enough slots, the tightest first; then by score, then by name.
 
-        And `[K, C]`, their tightness.
+        And `[S, C]`, their tightness.
         """
         domains = np.flatnonzero(self._large_enough(level))
         tightness = self._tightness(level, domains)
@@ -192,7 +192,7 @@ class Gathering:
         return inside & each.real
 
     def _tightness(self, level: int, domains: Ints) -> Ints:
-        """`[K, C]`: sort keys of the domains, `[C]`, the most important first, the smallest best.
+        """`[S, C]`: sort keys, `S` for each of the domains `[C]`, the most important first, the smallest best.
 
         The keys are siblings (negated), attracting pods (negated) and slots; the latter two of the domain and then of
         each of its ancestors.
