@@ -33,7 +33,7 @@ class FullCluster:
     def __init__(self, nodes: int) -> None:
         self.now = 0.0
         built = build_scheduler(Settings(), cast("Client", None), clock=lambda: self.now, wall=lambda: self.now)
-        self.cluster, self.queue, self.intake, self._settle = (
+        self.cluster, self.queue, self.pod_sink, self._settle = (
             built.cluster, built.queue, built.sinks.pods, built.sinks.settle_pods,
         )  # fmt: skip
         self._next = built.scheduler.next_ticket
@@ -42,7 +42,7 @@ class FullCluster:
         for number in range(nodes):
             self.cluster.upsert_node(typed_node(node(number, cpu=CPU) | {"spec": {}}))
             running = typed_pod(pod(number, app="running", cpu_m=CPU * 1000, node=node_name(number)))
-            self.intake.upsert(running)
+            self.pod_sink.upsert(running)
             self._settle()
             self._running.append(running.metadata.uid)
 
@@ -50,11 +50,11 @@ class FullCluster:
         """Add pods that fit nowhere, and attempt each once."""
         first = len(self._running)
         for number in range(first, first + count):
-            self.intake.upsert(typed_pod(pod(number, app="parked", cpu_m=cpu_m + number % shapes)))
+            self.pod_sink.upsert(typed_pod(pod(number, app="parked", cpu_m=cpu_m + number % shapes)))
             self._settle()
         self.drain()
-        if (parked := self.queue.counts()[State.UNSCHEDULABLE]) != count:
-            raise BenchError(f"{parked:,} of {count:,} pods are parked: the others found room in a full cluster")
+        if (unschedulable := self.queue.counts()[State.UNSCHEDULABLE]) != count:
+            raise BenchError(f"{unschedulable:,} of {count:,} pods are parked: the others found room in a full cluster")
 
     def drain(self) -> int:
         """Attempt all active tickets; returns the number of attempts."""
@@ -69,7 +69,7 @@ class FullCluster:
         for uid in self._running[:count]:
             self.now += 60.0  # every back-off is over
             started = time.perf_counter()
-            self.intake.remove("", uid)
+            self.pod_sink.remove("", uid)
             self._settle()
             attempts = self.drain()
             yield time.perf_counter() - started, attempts
@@ -84,14 +84,14 @@ class FullCluster:
         self.queue.done(ticket)
 
 
-def figures(parked: int, nodes: int, events: int) -> list[Figure]:
+def figures(unschedulable: int, nodes: int, events: int) -> list[Figure]:
     """Unschedulable pods of one shape, of a hundred shapes, and each of its own."""
     found = []
-    for shapes in sorted({1, min(100, parked), parked}):
-        setting = f"{parked:,} parked of {shapes:,} {'shape' if shapes == 1 else 'shapes'}, {nodes:,} nodes"
+    for shapes in sorted({1, min(100, unschedulable), unschedulable}):
+        setting = f"{unschedulable:,} parked of {shapes:,} {'shape' if shapes == 1 else 'shapes'}, {nodes:,} nodes"
         for room, cpu_m in (("for nobody", TOO_MUCH_M), ("for one", FITS_ONE_M)):
             full = FullCluster(nodes)
-            full.add_unschedulable(parked, shapes, cpu_m)
+            full.add_unschedulable(unschedulable, shapes, cpu_m)
             found += _leaving(f"a pod leaves, room {room}, {setting}", full, events)
     return found
 

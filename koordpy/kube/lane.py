@@ -1,7 +1,7 @@
 """A lane: a fixed number of workers that carry out calls in the order in which they were put in.
 
-Binds have a wide lane. Conditions and warnings have a narrow one, and wait for evictions, since a job waits for these.
-The `Scheduled` events of pods, which no job waits for, wait for the binds: an event costs the API server as much as a
+Binds have a wide lane. Conditions and warnings have a narrow one, *behind* evictions and binds, since jobs wait for
+these. The `Scheduled` events of pods are behind the binds too: an event costs the API server as much as a
 bind, and ten thousand of them would double the time until the last pod runs. No call is dropped.
 """
 
