@@ -171,7 +171,7 @@ class Pod(Struct, frozen=True):
 
     @property
     def finished_at(self) -> float | None:
-        """When the last of its containers ended; else when it began, which is all that is known then."""
+        """When the last of its containers terminated; without that, when the pod started; None without either."""
         states = (each.state.terminated for each in self.status.container_statuses)
         stamps = [state.finished_at for state in states if state is not None and state.finished_at]
         stamps = stamps or [self.status.start_time or ""]
