@@ -61,12 +61,14 @@ def plan(traces: Path) -> None:
 @main.command()
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="How often each run is made.")
 @click.option("--workload", "names", multiple=True, type=click.Choice(workloads.NAMES), default=workloads.FULL)
-@click.option("--scheduler", "players", multiple=True, type=click.Choice(list(SCHEDULERS)), default=schedulers.FULL)
+@click.option(
+    "--scheduler", "scheduler_names", multiple=True, type=click.Choice(list(SCHEDULERS)), default=schedulers.FULL
+)
 @_TRACES
-def live(runs: int, names: tuple[str, ...], players: tuple[str, ...], traces: Path) -> None:
+def live(runs: int, names: tuple[str, ...], scheduler_names: tuple[str, ...], traces: Path) -> None:
     """Schedulers side by side on a real control plane; each workload is reported and recorded when it is done."""
     about, last = _begin()
-    _live([workload(name, traces) for name in names], players, runs, about, last)
+    _live([workload(name, traces) for name in names], scheduler_names, runs, about, last)
 
 
 @main.command("compare")
@@ -76,13 +78,13 @@ def live(runs: int, names: tuple[str, ...], players: tuple[str, ...], traces: Pa
 def compare_checkouts(against: Path, runs: int, names: tuple[str, ...]) -> None:
     """koordpy of this checkout beside that of another one, in turn; nothing is recorded."""
     _begin()
-    players = [compare.checkout(rounds.OURS, compare.ROOT), compare.checkout(compare.AGAINST, against)]
+    candidates = [compare.checkout(rounds.OURS, compare.ROOT), compare.checkout(compare.AGAINST, against)]
     wrong: list[str] = []
     try:
-        for each in players:
+        for each in candidates:
             each.built()
         for name in names:
-            result = rounds.play(workload(name), players, runs, _say)
+            result = rounds.run_rounds(workload(name), candidates, runs, _say)
             print(f"\n{compare.report(result)}\n", flush=True)
             wrong += [problem.text for problem in result.problems]
     except (BenchError, BuildError, StartError) as error:
@@ -137,12 +139,12 @@ def _plan(sizes: suite.Sizes, about: dict[str, str], last: Last, traces: Path = 
     print(f"recorded in {save(new_record(figures, about))}\n", flush=True)
 
 
-def _live(chosen: list[Workload], players: tuple[str, ...], runs: int, about: dict[str, str], last: Last) -> None:
-    ready = _ready([SCHEDULERS[name] for name in players])
+def _live(chosen: list[Workload], names: tuple[str, ...], runs: int, about: dict[str, str], last: Last) -> None:
+    ready = _ready([SCHEDULERS[name] for name in names])
     wrong: list[str] = []
     for each in chosen:
         try:
-            result = rounds.play(each, ready, runs, _say)
+            result = rounds.run_rounds(each, ready, runs, _say)
         except (BuildError, StartError) as error:
             sys.exit(f"error: {error}")
         print(f"\n{live_report.report(result, last)}\n", flush=True)
@@ -155,10 +157,10 @@ def _live(chosen: list[Workload], players: tuple[str, ...], runs: int, about: di
         sys.exit("\n".join(["error: the figures of these workloads are not recorded, because", *wrong]))
 
 
-def _ready(players: list[Scheduler]) -> list[Scheduler]:
+def _ready(candidates: list[Scheduler]) -> list[Scheduler]:
     """Those that are there or can be built: without Go, koordpy is compared with its own last record."""
     ready = []
-    for scheduler in players:
+    for scheduler in candidates:
         try:
             scheduler.built()
         except BuildError as error:

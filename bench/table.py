@@ -1,4 +1,4 @@
-"""Plain tables of text, for terminals, files and Markdown alike."""
+"""Tables as text, for terminals and Markdown."""
 
 from __future__ import annotations
 

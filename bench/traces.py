@@ -1,7 +1,7 @@
 """Jobs of real clusters, as gangs: read from published traces, or drawn from the same shape where those are absent.
 
 Owns the meaning of the columns, and of "a job of n GPUs is a gang of ceil(n/8) pods of min(n, 8)". It knows nothing of
-clusters and schedulers: who replays a trace decides how fast, and on what.
+clusters and schedulers: the replay decides how fast, and on what.
 """
 
 from __future__ import annotations

@@ -108,12 +108,12 @@ def pod_json(
 
 
 def node(name: str = "n1", **arguments: Any) -> Node:
-    """A node as the picture takes it."""
+    """A node as the state takes it."""
     return typed(node_json(name, **arguments), Node)
 
 
 def pod(name: str = "p1", **arguments: Any) -> Pod:
-    """A pod as the picture takes it, with the metadata that an API server adds."""
+    """A pod as the state takes it, with the metadata that an API server adds."""
     return typed(with_identity(pod_json(name, **arguments)), Pod)
 
 

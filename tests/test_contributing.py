@@ -46,8 +46,8 @@ def hunks(diff: str) -> Iterator[tuple[str, str]]:
 def tree(tmp_path) -> Path:
     """A copy of what the change touches and of what its tests import, compiled as far as it is."""
     half_written = shutil.ignore_patterns("*.pyc.*")  # by tests that run meanwhile
-    for room in ("koordpy", "tests", "docs", "crds"):
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=half_written)
+    for directory in ("koordpy", "tests", "docs", "crds"):
+        shutil.copytree(ROOT / directory, tmp_path / directory, ignore=half_written)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 

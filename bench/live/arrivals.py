@@ -1,4 +1,4 @@
-"""Objects coming into the cluster: as fast as it goes, or as a stream of gangs; and when each pod came."""
+"""Creates objects: as fast as possible, or as a stream of gangs; and records when each pod was created."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from bench.figures import BenchError
-from bench.live.dress import Dressed
+from bench.live.manifests import Manifests
 from bench.live.objects import Json
 from tests.controlplane.client import Client
 
@@ -17,15 +17,15 @@ PAUSE_SECONDS = 0.05
 
 
 async def create(client: Client, objects: Iterable[tuple[str, Json]]) -> None:
-    """Make them as fast as it goes, a few at a time."""
+    """Create objects as fast as possible, a few at a time."""
     todo = iter(objects)
     async with asyncio.TaskGroup() as group:
         for _ in range(CREATORS):
             group.create_task(_create_each(client, todo))
 
 
-async def create_gangs(client: Client, gangs: Iterable[Dressed]) -> dict[str, float]:
-    """All of them, one behind the other; says when each pod was asked for."""
+async def create_gangs(client: Client, gangs: Iterable[Manifests]) -> dict[str, float]:
+    """Create gangs one after another; returns when the request for each pod was sent."""
     made = list(gangs)
     await create(client, (entry for gang in made for entry in gang.objects))
     asked: dict[str, float] = {}
@@ -33,22 +33,22 @@ async def create_gangs(client: Client, gangs: Iterable[Dressed]) -> dict[str, fl
     return asked
 
 
-async def stream(client: Client, gangs: Iterable[tuple[float, Dressed]]) -> dict[str, float]:
-    """Each gang at its time, late ones at once, without waiting for the one before.
+async def stream(client: Client, gangs: Iterable[tuple[float, Manifests]]) -> dict[str, float]:
+    """Create each gang at its time, late ones at once, without waiting for the one before.
 
-    A pod counts from the moment it is asked for: a server that is slow to take it is part of what its user waits for.
+    The wait of a pod counts from the moment its request is sent: a slow server is part of what its user waits for.
     """
     asked: dict[str, float] = {}
     began = time.monotonic()
     async with asyncio.TaskGroup() as group:
         for at, gang in gangs:
             await asyncio.sleep(max(0.0, began + at - time.monotonic()))
-            group.create_task(_come(client, gang, asked))
+            group.create_task(_create_gang(client, gang, asked))
     return asked
 
 
 async def install(client: Client, definitions: Iterable[Json]) -> None:
-    """CustomResourceDefinitions that are not there yet; waits until the API server serves them all."""
+    """Install missing CustomResourceDefinitions, and wait until the API server serves them all."""
     made = list(definitions)
     for definition in made:
         reply = await client.create("customresourcedefinitions", definition)
@@ -65,7 +65,7 @@ async def install(client: Client, definitions: Iterable[Json]) -> None:
             await asyncio.sleep(PAUSE_SECONDS)
 
 
-async def _come(client: Client, gang: Dressed, asked: dict[str, float]) -> None:
+async def _create_gang(client: Client, gang: Manifests, asked: dict[str, float]) -> None:
     await create(client, gang.objects)
     await create(client, _noting(asked, gang.pods))
 
@@ -80,7 +80,7 @@ async def _create_each(client: Client, todo: Iterator[tuple[str, Json]]) -> None
     for resource, obj in todo:
         reply = await client.create(resource, obj)
         deadline = time.monotonic() + PATIENCE_SECONDS
-        # Admission hears of a new PriorityClass a moment after it was made, and refuses its pods until then.
+        # Admission sees a new PriorityClass a moment after its creation, and denies its pods until then.
         while reply.status == 403 and time.monotonic() < deadline:
             await asyncio.sleep(PAUSE_SECONDS)
             reply = await client.create(resource, obj)

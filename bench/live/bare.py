@@ -1,8 +1,8 @@
-"""A client that only binds: deals pods out to nodes as they come, and gangs as soon as they are whole.
+"""The bare client: binds pods to nodes round-robin as they are created, and gangs as soon as they are complete.
 
-It decides nothing, reports nothing, and speaks HTTP with as little ceremony as it can. What it reaches is as much as
-this control plane gives to a client in Python, and no scheduler will do better. Where all pods are there at the start,
-it does not even watch. `python -m bench.live.bare URL CA NAMESPACE`
+It neither filters, scores nor records events, and uses minimal HTTP. Its rate is the upper bound for a client in Python
+on this control plane. If all pods exist at the start, it does not even watch.
+`python -m bench.live.bare URL CA NAMESPACE`
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from bench.live.dress import GANG_MINIMUM, GANG_NAME
+from bench.live.manifests import GANG_MINIMUM, GANG_NAME
 from bench.live.observer import Watched, session_to, watch
 from bench.live.workload import PROBE
 from tests.controlplane.certificates import trusting
@@ -45,7 +45,7 @@ async def main(url: str, ca_path: Path, namespace: str) -> None:
         port = urlsplit(url).port or 443
         await loop.create_connection(lambda: Connection(binds), "127.0.0.1", port, ssl=trusted)
     binds.put(requests)
-    if {pod["metadata"]["name"] for pod in pods["items"]} <= set(PROBE.member_names()):  # the rest comes later
+    if {pod["metadata"]["name"] for pod in pods["items"]} <= set(PROBE.member_names()):  # the others are created later
         later = _later(url, str(ca_path), namespace, pods["metadata"]["resourceVersion"])
         following = asyncio.create_task(_follow(later, namespace, names, binds))
         binds.failed.add_done_callback(lambda _: following.cancel())
@@ -53,7 +53,7 @@ async def main(url: str, ca_path: Path, namespace: str) -> None:
 
 
 async def _later(url: str, ca: str, namespace: str, version: str) -> AsyncIterator[Watched]:
-    """Pods that come after this version."""
+    """Pods created after this resource version."""
     async with session_to(url, ca) as session:
         async for events in watch(session, f"/api/v1/namespaces/{namespace}/pods", version, UNBOUND):
             for event in events:
@@ -62,23 +62,23 @@ async def _later(url: str, ca: str, namespace: str, version: str) -> AsyncIterat
 
 
 async def _follow(later: AsyncIterator[Watched], namespace: str, nodes: Iterator[str], binds: Binds) -> None:
-    """Bind each gang when its last member has come."""
-    come: defaultdict[str, list[str]] = defaultdict(list)
+    """Bind each gang when its last member is created."""
+    members_of: defaultdict[str, list[str]] = defaultdict(list)
     async for pod in later:
-        binds.put([_request(namespace, name, next(nodes)) for name in _when_whole(pod, come)])
+        binds.put([_request(namespace, name, next(nodes)) for name in _when_complete(pod, members_of)])
 
 
-def _when_whole(pod: Watched, come: defaultdict[str, list[str]]) -> list[str]:
-    said = pod.metadata.annotations
-    if GANG_NAME not in said:
+def _when_complete(pod: Watched, members_of: defaultdict[str, list[str]]) -> list[str]:
+    annotations = pod.metadata.annotations
+    if GANG_NAME not in annotations:
         return [pod.metadata.name]
-    members = come[said[GANG_NAME]]
+    members = members_of[annotations[GANG_NAME]]
     members.append(pod.metadata.name)
-    return members if len(members) == int(said[GANG_MINIMUM]) else []
+    return members if len(members) == int(annotations[GANG_MINIMUM]) else []
 
 
 class Binds:
-    """What is to be bound, and the connections that have nothing to do."""
+    """Binds that are not sent, and idle connections."""
 
     def __init__(self, failed: asyncio.Future[None]) -> None:
         self.failed = failed
@@ -122,7 +122,7 @@ class Connection(asyncio.Protocol):
         self._answer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is no subclass
         self._binds.done(self)
 
     def send(self, request: bytes) -> None:

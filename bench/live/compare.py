@@ -1,6 +1,6 @@
 """koordpy of two checkouts side by side, in rounds: whether a change made anything slower.
 
-Both run in the environment of the bench, on fresh control planes, and in turn: who is first changes from round to
+Both run in the environment of the bench, on fresh control planes, and in turn: the first one changes from round to
 round. Nothing is recorded: these figures mean something only beside each other.
 """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.live.dress import SCHEDULER_NAME
+from bench.live.manifests import SCHEDULER_NAME
 from bench.live.objects import Json
 from bench.live.scheduler import GOGC, NOTHING_SET, REQUESTS_PER_SECOND, Site, with_gogc
 from bench.peers.build import build as build_peer

@@ -1,6 +1,6 @@
-"""A stand-in for the kubelets: pods that are being deleted go at once. Otherwise evicted pods would stay for ever.
+"""A stand-in for the kubelets: terminating pods are deleted at once. Without it evicted pods would never go.
 
-It knows which pods it has let go, so that its own writes are not taken for the scheduler's.
+It counts its deletions, so that they are not taken for writes of the scheduler.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WATCH_SECONDS = 3600
 
 
 class Kubelets:
-    """`async with Kubelets(client) as kubelets`: follows the bound pods of the client's namespace."""
+    """`async with Kubelets(client) as kubelets`: watches the bound pods of the client's namespace."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

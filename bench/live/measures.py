@@ -1,4 +1,4 @@
-"""What is measured of a run, as numbers. A new measure is a line in one of the tables."""
+"""The measures of a run. A new measure is a line in one of the tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _last_bind(run: Run) -> float:
 
 
 def gang_waits(run: Run) -> tuple[float, ...]:
-    """Seconds from asking for the last member until the last is bound, of each gang that is whole."""
+    """Seconds from the request for the last member until the last bind, of each complete gang."""
     waits = []
     for gang in run.workload.fitting:
         names = gang.member_names()
@@ -50,10 +50,10 @@ def gang_waits(run: Run) -> tuple[float, ...]:
 
 
 def _gang_start(run: Run, percent: float) -> float:
-    """Seconds from the start of the process until a gang is whole."""
+    """Seconds from the start of the process until a gang is complete."""
     gangs = [gang.member_names() for gang in run.workload.fitting]
-    whole = [max(run.bound[n] for n in names) - run.started for names in gangs if all(n in run.bound for n in names)]
-    return percentile(tuple(whole), percent)
+    complete = [max(run.bound[n] for n in names) - run.started for names in gangs if all(n in run.bound for n in names)]
+    return percentile(tuple(complete), percent)
 
 
 def _wait(percent: float) -> Callable[[Run], float]:
@@ -61,15 +61,15 @@ def _wait(percent: float) -> Callable[[Run], float]:
 
 
 def _makespan(run: Run) -> float:
-    """From asking for the first pod until the last has ended; or is bound, if none ends."""
+    """From the request for the first pod until the last completes, or is bound if none completes."""
     first = min(at for name, at in run.created.items() if name in run.workload.must_bind)
-    return max((run.ended or run.bound).values()) - first
+    return max((run.completed or run.bound).values()) - first
 
 
 def _utilisation(run: Run) -> float:
-    """Of all GPUs over the makespan, the share that pods had; they have them from their bind to their end."""
+    """The share of all GPUs over the makespan that pods had, from their bind to their completion."""
     asked = {name: int(gang.requests.get(GPU, 0)) for gang in run.workload.gangs for name in gang.member_names()}
-    used = sum(asked[name] * (end - run.bound[name]) for name, end in run.ended.items())
+    used = sum(asked[name] * (end - run.bound[name]) for name, end in run.completed.items())
     there = sum(int(node["status"]["allocatable"].get(GPU, 0)) for node in run.workload.nodes)
     return 100 * used / (there * _makespan(run))
 
@@ -85,7 +85,7 @@ _COST = (
     Measure("API writes per pod", "", lambda run: run.writes.total() / len(run.bound)),
     Measure("CPU of etcd and kube-apiserver", "s", lambda run: run.control_plane_cpu_s),
 )
-# The rate that is quoted. Its clock starts before the scheduler knows anything, so that no work is outside of it.
+# The rate that is quoted. Its clock starts with the process, so that it includes all work.
 RATE = Measure("pods/s, process start to last bind", "", _from_start, more_is_better=True)
 BEFORE = (
     RATE,
@@ -101,12 +101,12 @@ STREAM = (
 )
 AT_ONCE = (
     Measure("last member made to last bound", "s", lambda run: max(gang_waits(run))),
-    Measure("evictions", "", lambda run: run.ending.evicted),
+    Measure("evictions", "", lambda run: run.outcome.evicted),
 )
 SCORE = Measure(
     "placement score",
     "",
-    lambda run: placement_score(run.workload.fitting, run.ending.node_of, run.workload.nodes),
+    lambda run: placement_score(run.workload.fitting, run.outcome.node_of, run.workload.nodes),
     more_is_better=True,
 )
 TRACE = (

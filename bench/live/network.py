@@ -1,4 +1,4 @@
-"""A network for the workloads that care: cores, spines, leaves, nodes; and how well gangs were gathered in it."""
+"""A network topology for workloads: cores, spines, leaves, nodes; and the score of placements in it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOPOLOGY: Json = {
 def nodes(
     cores: int = CORES, spines: int = SPINES_PER_CORE, leaves: int = LEAVES_PER_SPINE, size: int = NODES_PER_LEAF
 ) -> tuple[Json, ...]:
-    """Named so that their order says nothing about the tree: among equals, many schedulers take the first."""
+    """Nodes whose names do not follow the tree: among equal nodes, many schedulers take the first by name."""
     total = cores * spines * leaves * size
     found = []
     for number in range(total):
@@ -49,7 +49,7 @@ def nodes(
 def placement_score(gangs: Iterable[Gang], node_of: Mapping[str, str], cluster: Iterable[Json]) -> float:
     """The mean, over gangs that gather, of the fewest leaves that could hold it / the leaves that it was spread over.
 
-    1 is as close together as an empty cluster allows. `node_of` says where each pod is, or was.
+    1 is the best that an empty cluster allows. `node_of` has the node of each pod, also of completed ones.
     """
     leaf_of = {made["metadata"]["name"]: made["metadata"]["labels"][f"{PREFIX}/leaf"] for made in cluster}
     largest = max((list(leaf_of.values()).count(leaf) for leaf in set(leaf_of.values())), default=1)

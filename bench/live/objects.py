@@ -1,6 +1,6 @@
 """Nodes, pods and what goes with them, as JSON: the same bytes in every run.
 
-Knows nothing about schedulers: how a gang is said to one of them is written in `dress.py`.
+It knows nothing of schedulers: `manifests.py` adds what a scheduler needs to know of a gang.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ ZONE = "topology.kubernetes.io/zone"
 
 @dataclass(frozen=True)
 class Gang:
-    """Pods of one kind, which start together or (an app) one by one."""
+    """Equal pods: a gang, or (an app) pods that are bound one by one."""
 
     name: str
     size: int
-    together: bool = True
+    all_or_nothing: bool = True
     requests: dict[str, str] = field(default_factory=lambda: {"cpu": "100m", "memory": "500Mi"})
     priority_class: str = ""
     gather: tuple[str, ...] = ()  # layers of the network, from the lowest, in which it prefers to be gathered
-    group: tuple[str, ...] = ()  # names of gangs that start together with it, its own included
-    pool: str = ""  # of nodes, the only ones it may use
-    on: tuple[str, ...] = ()  # nodes of members that run already
-    at: float = 0.0  # seconds after the first, where gangs come one after the other
+    group: tuple[str, ...] = ()  # names of the gangs of its group, its own included
+    pool: str = ""  # of nodes; a node selector
+    on: tuple[str, ...] = ()  # nodes of members that run before the scheduler starts
+    at: float = 0.0  # seconds after the first gang, in a stream of gangs
     lasts: float = math.inf  # seconds from the last bind until its pods end
 
     def member_names(self) -> list[str]:
         return [f"{self.name}-{number:04d}" for number in range(self.size)]
 
     def resources(self) -> Json:
-        """What is no CPU or memory must be limited to what is asked for: so the API server wants it."""
+        """Extended resources have limits equal to their requests, as the API server requires."""
         limits = {resource: amount for resource, amount in self.requests.items() if "/" in resource}
         return {"requests": self.requests, **({"limits": limits} if limits else {})}
 
     def members(self) -> Iterator[Json]:
-        """Its pods, without a word about gangs."""
+        """Its pods, without labels and annotations of gangs."""
         for name, node in zip(self.member_names(), self.on or [""] * self.size, strict=True):
             yield {
                 "apiVersion": "v1",

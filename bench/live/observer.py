@@ -1,7 +1,7 @@
-"""Sees pods being bound and going away, and when: in a process of its own, which only watches.
+"""The observer: records when pods are bound and deleted, in a process of its own, which only watches.
 
-It is neither the scheduler, whose word about itself would not count, nor the process that makes the pods, which is too
-busy to look at the clock. `python -m bench.live.observer URL CA NAMESPACE` writes `watching`, then for each pod that
+It is neither the scheduler, which must not report on itself, nor the process that creates the pods, which is too busy
+to read the clock in time. `python -m bench.live.observer URL CA NAMESPACE` writes `watching`, then for each pod that
 it sees bound a line `+ NAME SECONDS NODE`, and for each bound one that goes `- NAME SECONDS NODE`. The seconds are of
 the monotonic clock that all processes of a machine share.
 """
@@ -120,7 +120,7 @@ def session_to(url: str, ca_path: str) -> aiohttp.ClientSession:
 
 
 async def watch(session: aiohttp.ClientSession, path: str, version: str, selector: str) -> AsyncIterator[list[Event]]:
-    """What happens to the selected pods: when one becomes bound, a watch of bound pods sees it appear."""
+    """Events of the selected pods: when a pod is bound, a watch of bound pods gets ADDED."""
     asked = {"fieldSelector": selector, "watch": "true", "resourceVersion": version, "timeoutSeconds": "3600"}
     async with session.get(path, params=asked) as answer:
         answer.raise_for_status()

@@ -1,6 +1,6 @@
-"""Rounds of one workload: every scheduler once; then again, in another order.
+"""Rounds of one workload: each round runs every scheduler once, in another order.
 
-Each run has a control plane of its own, fresh from the start, so that none finds the history of another.
+Each run has a new control plane, without the history of another run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OURS = "koordpy"
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that a scheduler did wrong."""
+    """An error of a scheduler."""
 
     scheduler: str
     text: str  # with the workload and the round
@@ -34,7 +34,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Result:
-    """One workload: figures by measure and scheduler, and what went wrong."""
+    """The result of one workload: figures by measure and scheduler, and problems."""
 
     workload: Workload
     figures: dict[str, dict[str, Figure]]  # measure -> scheduler
@@ -45,36 +45,36 @@ class Result:
 
 
 def takes_part(scheduler: Scheduler, workload: Workload) -> bool:
-    """Whether the workload means anything to the scheduler."""
+    """Whether the scheduler can run the workload."""
     if not scheduler.decides:
         return workload.has_ceiling
     return scheduler.knows_gangs or not workload.only_for_gangs
 
 
-def play(workload: Workload, schedulers: Sequence[Scheduler], rounds: int, say: Callable[[str], None]) -> Result:
-    """A run that did not finish is no sample of anything but a problem: being wrong is often faster."""
+def run_rounds(workload: Workload, schedulers: Sequence[Scheduler], rounds: int, say: Callable[[str], None]) -> Result:
+    """Run all rounds. A run that did not finish is a problem and no sample: being wrong is often faster."""
     runs: defaultdict[str, list[Run]] = defaultdict(list)
     problems: list[Problem] = []
-    players = [scheduler for scheduler in schedulers if takes_part(scheduler, workload)]
+    participants = [scheduler for scheduler in schedulers if takes_part(scheduler, workload)]
     for number in range(rounds):
-        turn = number % len(players)  # whoever is first meets a machine that has rested
-        for scheduler in (*players[turn:], *players[:turn]):
+        turn = number % len(participants)  # the first scheduler of a round finds the machine idle
+        for scheduler in (*participants[turn:], *participants[:turn]):
             label = f"{workload.name} {number + 1}/{rounds}, {scheduler.name}"
             try:
-                seen = play_once(workload, scheduler)
+                seen = run_once(workload, scheduler)
             except BenchError as error:
                 problems.append(Problem(scheduler.name, f"{label}: {str(error).splitlines()[0]}"))
                 say(f"{label}: {error}")
                 continue
             problems += [Problem(scheduler.name, f"{label}: {problem}") for problem in seen.problems]
-            if seen.ending.finished:
+            if seen.outcome.finished:
                 runs[scheduler.name].append(seen)
             say(f"{label}: {_in_short(workload, scheduler, seen)}")
-    return Result(workload, _figures(workload, players, runs), problems)
+    return Result(workload, _figures(workload, participants, runs), problems)
 
 
 def recorded(workload: Workload, schedulers: Sequence[Scheduler], figures: Mapping[str, Figure]) -> Result:
-    """What is in the records about a workload, as if it had just been played."""
+    """The recorded figures of a workload, as the result of a run."""
     found = {each.name: recorded_figures(each.name, workload, schedulers, figures) for each in measures(workload)}
     return Result(workload, found, [])
 
@@ -82,12 +82,12 @@ def recorded(workload: Workload, schedulers: Sequence[Scheduler], figures: Mappi
 def recorded_figures(
     measure: str, workload: Workload, schedulers: Sequence[Scheduler], figures: Mapping[str, Figure]
 ) -> dict[str, Figure]:
-    """By scheduler. A figure of another configuration than today's is a figure of another scheduler."""
+    """Recorded figures by scheduler, without those of another configuration than the present one."""
     found = {each: figures.get(figure_name(measure, workload, each.name)) for each in schedulers}
     return {each.name: one for each, one in found.items() if one and one.configuration == each.configuration}
 
 
-def play_once(workload: Workload, scheduler: Scheduler) -> Run:
+def run_once(workload: Workload, scheduler: Scheduler) -> Run:
     with ControlPlane() as control_plane:
         try:
             return asyncio.run(run(control_plane, NAMESPACE, workload, scheduler))
@@ -98,7 +98,7 @@ def play_once(workload: Workload, scheduler: Scheduler) -> Run:
 
 
 def _in_short(workload: Workload, scheduler: Scheduler, seen: Run) -> str:
-    if not seen.ending.finished:
+    if not seen.outcome.finished:
         return "; ".join(seen.problems)
     said = [f"{each.name}: {figure(each, workload, scheduler, [seen]).written()}" for each in measures(workload)]
     writes = ", ".join(f"{count:,} {kind}" for kind, count in seen.writes.most_common())
@@ -106,12 +106,12 @@ def _in_short(workload: Workload, scheduler: Scheduler, seen: Run) -> str:
 
 
 def _figures(
-    workload: Workload, players: Sequence[Scheduler], runs: dict[str, list[Run]]
+    workload: Workload, participants: Sequence[Scheduler], runs: dict[str, list[Run]]
 ) -> dict[str, dict[str, Figure]]:
     return {
         measure.name: {
             scheduler.name: figure(measure, workload, scheduler, runs[scheduler.name])
-            for scheduler in players
+            for scheduler in participants
             if runs.get(scheduler.name)
         }
         for measure in measures(workload)

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 
 from bench.figures import BenchError
 from bench.live.arrivals import create, create_gangs, install, stream
-from bench.live.ends import Ends
+from bench.live.completions import Completions
 from bench.live.kubelets import Kubelets
 from bench.live.observer import Observer
 from bench.live.scheduler import Scheduler, Site
 from bench.live.usage import cpu_seconds, peak_mb, writes
-from bench.live.verdict import Ending, Seen, ending
+from bench.live.verdict import Outcome, Seen, outcome_of
 from bench.live.workload import PROBE, Arrival, Workload
 from tests.controlplane.client import Client
 from tests.controlplane.process import Process
@@ -37,15 +37,15 @@ RUNNING = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "stat
 
 @dataclass(frozen=True)
 class Run:
-    """What was seen. Times are of the monotonic clock, in seconds."""
+    """The observations of one run. Times are of the monotonic clock, in seconds."""
 
     workload: Workload = field(repr=False)
     started: float  # the scheduler's process
     quiet: float  # the scheduler wrote nothing after this
     created: dict[str, float] = field(repr=False)  # pod -> when it was asked for
     bound: dict[str, float] = field(repr=False)  # pod that has to be bound -> when it was seen bound
-    ended: dict[str, float] = field(repr=False)  # pod whose work was done -> when it was taken away
-    ending: Ending = field(repr=False)
+    completed: dict[str, float] = field(repr=False)  # pod -> when it was deleted, its run time being over
+    outcome: Outcome = field(repr=False)
     cpu_s: float
     peak_mb: float
     control_plane_cpu_s: float
@@ -53,7 +53,7 @@ class Run:
 
     @property
     def problems(self) -> list[str]:
-        return self.ending.problems
+        return self.outcome.problems
 
 
 async def run(control_plane: ControlPlane, namespace: str, workload: Workload, scheduler: Scheduler) -> Run:
@@ -64,24 +64,24 @@ async def run(control_plane: ControlPlane, namespace: str, workload: Workload, s
         writes_before, cpu_before = await writes(client), cpu_seconds(control_plane.pids)
         async with (
             Observer(url, ca_path, namespace) as observer,
-            Ends(client, observer, workload.gangs) as ends,
+            Completions(client, observer, workload.gangs) as completions,
             _kubelets(client, workload) as kubelets,
         ):
             started = time.monotonic()
             with _running(scheduler, control_plane, namespace) as process:
                 created |= await _later(client, workload, scheduler, observer, process)
                 await _bound(observer, process, workload.must_bind)
-                await ends.all_ended()
+                await completions.wait_completed()
                 after = await _quiet(client)
-                after.writes["DELETE pods"] -= kubelets.deletions + len(ends.ended)
+                after.writes["DELETE pods"] -= kubelets.deletions + len(completions.completed)
                 return Run(
                     workload=workload,
                     started=started,
                     quiet=after.since,
                     created=created,
                     bound={name: at for name, at in observer.bound.items() if name in workload.must_bind},
-                    ended=ends.ended,
-                    ending=await ending(client, workload, scheduler.knows_gangs, _seen(observer, ends)),
+                    completed=completions.completed,
+                    outcome=await outcome_of(client, workload, scheduler.knows_gangs, _seen(observer, completions)),
                     cpu_s=cpu_seconds([process.pid]),
                     peak_mb=peak_mb(process.pid),
                     control_plane_cpu_s=cpu_seconds(control_plane.pids) - cpu_before,
@@ -90,36 +90,36 @@ async def run(control_plane: ControlPlane, namespace: str, workload: Workload, s
 
 
 async def _prepare(client: Client, workload: Workload, scheduler: Scheduler) -> dict[str, float]:
-    """Everything that is there when the scheduler starts."""
+    """Create everything that exists when the scheduler starts."""
     await install(client, scheduler.definitions())
     await create(client, workload.objects)
     await create(client, (("nodes", node) for node in workload.nodes))
-    running = [scheduler.dress(gang, client.namespace) for gang in workload.running]
+    running = [scheduler.manifests_of(gang, client.namespace) for gang in workload.running]
     await create_gangs(client, running)
     for pod in (pod for gang in running for pod in gang.pods):
         name = pod["metadata"]["name"]
         (await client.patch("pods", name, RUNNING, subresource="status", how="strategic")).ok()
     early = workload.gangs if workload.arrival is Arrival.BEFORE else (PROBE,)
-    return await create_gangs(client, [scheduler.dress(gang, client.namespace) for gang in early])
+    return await create_gangs(client, [scheduler.manifests_of(gang, client.namespace) for gang in early])
 
 
 async def _later(
     client: Client, workload: Workload, scheduler: Scheduler, observer: Observer, process: Process
 ) -> dict[str, float]:
-    """Everything that comes when the scheduler is up, which it is when it has bound the probe."""
+    """Create everything that arrives when the scheduler is up, which it is when it has bound the probe."""
     if workload.arrival is Arrival.BEFORE:
         return {}
     await _bound(observer, process, frozenset(PROBE.member_names()))
-    dressed = [(gang.at, scheduler.dress(gang, client.namespace)) for gang in workload.gangs]
+    manifests = [(gang.at, scheduler.manifests_of(gang, client.namespace)) for gang in workload.gangs]
     if workload.arrival is Arrival.STREAM:
-        return await stream(client, dressed)
-    return await create_gangs(client, [gang for _, gang in dressed])
+        return await stream(client, manifests)
+    return await create_gangs(client, [gang for _, gang in manifests])
 
 
-def _seen(observer: Observer, ends: Ends) -> Seen:
+def _seen(observer: Observer, completions: Completions) -> Seen:
     return Seen(
-        evicted=len(observer.gone.keys() - ends.ended.keys()),
-        done=frozenset(ends.ended),
+        evicted=len(observer.gone.keys() - completions.completed.keys()),
+        done=frozenset(completions.completed),
         node_of=observer.node_of,
         events=observer.events,
     )
@@ -127,7 +127,7 @@ def _seen(observer: Observer, ends: Ends) -> Seen:
 
 @contextlib.asynccontextmanager
 async def _kubelets(client: Client, workload: Workload) -> AsyncIterator[Kubelets]:
-    """Only where somebody may be evicted: they watch every pod, which costs time."""
+    """The kubelets, only for workloads with evictions: their watch of every pod costs time."""
     kubelets = Kubelets(client)
     if not workload.least_evictions:
         yield kubelets
@@ -153,7 +153,7 @@ def _running(scheduler: Scheduler, control_plane: ControlPlane, namespace: str) 
 
 
 async def _bound(observer: Observer, process: Process, names: frozenset[str]) -> None:
-    """Wait until these pods are bound, or nothing goes on any more; the verdict names those that are missing."""
+    """Wait until these pods are bound or no more are being bound; the verdict names the missing ones."""
     last_seen, deadline = -1, 0.0
     while (seen := len(observer.bound)) < len(names) or not names <= observer.bound.keys():
         if seen > last_seen:
@@ -176,7 +176,7 @@ class _Quiet:
 
 
 async def _quiet(client: Client) -> _Quiet:
-    """Wait until nothing is written any more: events follow the binds, and belong to the cost of scheduling."""
+    """Wait until the scheduler stops writing: events follow the binds, and belong to the cost of scheduling."""
     deadline = time.monotonic() + QUIET_AT_MOST_SECONDS
     found = _Quiet(time.monotonic(), await writes(client))
     while time.monotonic() < min(found.since + QUIET_SECONDS, deadline):

@@ -1,4 +1,4 @@
-"""A scheduler to be measured: its name, the configuration it runs in, and how it is started."""
+"""A scheduler to be measured: its name, its configuration, and its command."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.live import dress
-from bench.live.dress import Dresser
+from bench.live import manifests
+from bench.live.manifests import ManifestsOf
 from bench.live.objects import Json
 
-REQUESTS_PER_SECOND = 5000  # for every scheduler that limits itself: far above what the API server takes
+REQUESTS_PER_SECOND = 5000  # client-side limit of every scheduler that has one: far above what the API server takes
 
 NOTHING_SET = "no setting for speed"
 GOGC = 100  # of Go: the garbage collector runs when the heap has grown by so many percent
@@ -18,7 +18,7 @@ GOGC = 100  # of Go: the garbage collector runs when the heap has grown by so ma
 
 @dataclass(frozen=True)
 class Site:
-    """Where a scheduler finds its cluster, and may put its files."""
+    """The cluster of a scheduler, and a directory for its files."""
 
     directory: Path
     kubeconfig: Path
@@ -33,16 +33,16 @@ def _none() -> list[Json]:
 
 @dataclass(frozen=True)
 class Scheduler:
-    """A program that binds pods, in one configuration. `command` builds it, where it has to be built."""
+    """A program that binds pods, in one configuration. `command` builds it if necessary."""
 
     name: str
     command: Callable[[Site], list[str]]
-    dress: Dresser = dress.koordinator
+    manifests_of: ManifestsOf = manifests.koordinator
     configuration: str = ""  # version and settings, as the report, the records and the docs show them
-    definitions: Callable[[], list[Json]] = _none  # CustomResourceDefinitions that it cannot be without
+    definitions: Callable[[], list[Json]] = _none  # CustomResourceDefinitions that it requires
     built: Callable[[], object] = _none
     knows_gangs: bool = True
-    decides: bool = True  # False: the ceiling, which only deals pods out
+    decides: bool = True  # False: the bare client, which binds without filtering and scoring
 
 
 def with_gogc(percent: int, command: list[str]) -> list[str]:

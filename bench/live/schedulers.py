@@ -13,9 +13,9 @@ from pathlib import Path
 
 import yaml
 
-from bench.live import dress, framework, volcano
-from bench.live.dress import Dresser
+from bench.live import framework, manifests, volcano
 from bench.live.framework import AS_SHIPPED, Tuning
+from bench.live.manifests import ManifestsOf
 from bench.live.objects import Json
 from bench.live.scheduler import NOTHING_SET, Scheduler, Site
 from bench.peers.build import build as build_peer
@@ -40,7 +40,7 @@ def koordpy_definitions(directory: Path = CRDS) -> list[Json]:
 
 
 def bare_client(site: Site) -> list[str]:
-    """The ceiling: what the control plane takes from somebody who only binds."""
+    """The upper bound: what the control plane takes from a client that only binds."""
     return [sys.executable, "-m", "bench.live.bare", site.url, str(site.ca_path), site.namespace]
 
 
@@ -58,7 +58,7 @@ def _kube_scheduler(name: str, tuning: Tuning) -> Scheduler:
     return Scheduler(
         name,
         partial(framework.kube_scheduler, tuning=tuning),
-        dress.singly,
+        manifests.plain_pods,
         configuration=f"{KUBERNETES}, {tuning}",
         definitions=koordpy_definitions,
         built=lambda: build(("kube-scheduler",)),
@@ -66,11 +66,13 @@ def _kube_scheduler(name: str, tuning: Tuning) -> Scheduler:
     )
 
 
-def _peer(name: str, program: str, command: Callable[..., list[str]], dresser: Dresser, tuning: object) -> Scheduler:
+def _peer(
+    name: str, program: str, command: Callable[..., list[str]], manifests_of: ManifestsOf, tuning: object
+) -> Scheduler:
     return Scheduler(
         name,
         partial(command, tuning=tuning),
-        dresser,
+        manifests_of,
         configuration=f"{PROGRAMS[program].version}, {tuning}",
         definitions=lambda: build_peer(program).definitions(),
         built=lambda: build_peer(program),
@@ -78,10 +80,10 @@ def _peer(name: str, program: str, command: Callable[..., list[str]], dresser: D
 
 
 _koord_scheduler = partial(
-    _peer, program="koord-scheduler", command=framework.koord_scheduler, dresser=dress.koordinator
+    _peer, program="koord-scheduler", command=framework.koord_scheduler, manifests_of=manifests.koordinator
 )
-_coscheduling = partial(_peer, program="coscheduling", command=framework.coscheduling, dresser=dress.sigs)
-_volcano = partial(_peer, program="volcano", command=volcano.volcano, dresser=dress.volcano)
+_coscheduling = partial(_peer, program="coscheduling", command=framework.coscheduling, manifests_of=manifests.sigs)
+_volcano = partial(_peer, program="volcano", command=volcano.volcano, manifests_of=manifests.volcano)
 
 _ALL = (
     Scheduler("koordpy", koordpy, configuration=NOTHING_SET, definitions=koordpy_definitions),

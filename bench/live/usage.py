@@ -37,10 +37,10 @@ async def writes(client: Client) -> Counter[str]:
     answer = await _metrics(client)
     counts: Counter[str] = Counter()
     for labels, value in _REQUESTS.findall(answer.ok()["text"]):
-        said = dict(_LABEL.findall(labels))
-        resource = "/".join(part for part in (said["resource"], said["subresource"]) if part)
-        name = f"{said['verb']} {resource}"
-        if said["verb"] in _WRITES and said["resource"] != "leases" and name not in _NOT_THE_SCHEDULERS:
+        by_label = dict(_LABEL.findall(labels))
+        resource = "/".join(part for part in (by_label["resource"], by_label["subresource"]) if part)
+        name = f"{by_label['verb']} {resource}"
+        if by_label["verb"] in _WRITES and by_label["resource"] != "leases" and name not in _NOT_THE_SCHEDULERS:
             counts[name] += int(float(value))
     return counts
 

@@ -1,4 +1,4 @@
-"""Whether the scheduler did what it was asked: read from the API server afterwards, with nothing of koordpy in it."""
+"""The verdict: whether the scheduler was right, read from the API server afterwards, without code of koordpy."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Amounts = dict[str, int]  # in thousandths
 
 @dataclass(frozen=True)
 class Seen:
-    """What cannot be read from the API server afterwards."""
+    """Observations that the API server does not have afterwards."""
 
     evicted: int
-    done: frozenset[str]  # pods that have ended
+    done: frozenset[str]  # pods that have completed
     node_of: dict[str, str]  # of every pod that was bound
     events: list[tuple[str, str]]  # ("+" or "-", pod): bound, gone, in that order
 
 
 @dataclass(frozen=True)
-class Ending:
-    """How the cluster was left."""
+class Outcome:
+    """The state of the cluster after a run."""
 
     node_of: dict[str, str]  # pod -> node, of all pods that have or had one
     evicted: int
@@ -34,7 +34,7 @@ class Ending:
     problems: list[str]
 
 
-async def ending(client: Client, workload: Workload, knows_gangs: bool, seen: Seen) -> Ending:
+async def outcome_of(client: Client, workload: Workload, knows_gangs: bool, seen: Seen) -> Outcome:
     nodes = (await client.list("nodes")).ok()["items"]
     pods = (await client.list("pods")).ok()["items"]
     now = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")}
@@ -46,11 +46,11 @@ async def ending(client: Client, workload: Workload, knows_gangs: bool, seen: Se
         *(partial(workload, node_of) if knows_gangs else ()),
         *needless(workload, seen.evicted),
     ]
-    return Ending(node_of, seen.evicted, workload.must_bind <= node_of.keys(), problems)
+    return Outcome(node_of, seen.evicted, workload.must_bind <= node_of.keys(), problems)
 
 
 def overcommitted(nodes: list[Json], pods: list[Json]) -> list[str]:
-    """Nodes that hold more than they have."""
+    """Nodes whose pods request more than is allocatable."""
     capacity = {node["metadata"]["name"]: _amounts(node["status"]["allocatable"]) for node in nodes}
     taken: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pod in pods:
@@ -64,7 +64,7 @@ def overcommitted(nodes: list[Json], pods: list[Json]) -> list[str]:
 
 
 def overcommitted_once(workload: Workload, events: list[tuple[str, str]], node_of: dict[str, str]) -> list[str]:
-    """The first node that at any moment held more than it has; pods that were left to end held it until they went."""
+    """The first node that was overcommitted at any moment; a pod counts from its bind until it is gone."""
     gangs = (PROBE, *workload.running, *workload.gangs)
     asks = {name: _amounts(gang.requests) | {"pods": 1000} for gang in gangs for name in gang.member_names()}
     free = {node["metadata"]["name"]: Counter(_amounts(node["status"]["allocatable"])) for node in workload.nodes}
@@ -80,7 +80,7 @@ def overcommitted_once(workload: Workload, events: list[tuple[str, str]], node_o
 
 
 def missing(workload: Workload, node_of: dict[str, str]) -> list[str]:
-    """Every pod that fits must have a node, and (but for the probe and who ran before) no other."""
+    """Pods that fit and have no node, and pods that have one and should not (the probe and running ones aside)."""
     due = workload.must_bind
     waiting = due - node_of.keys()
     found = (
@@ -93,17 +93,17 @@ def missing(workload: Workload, node_of: dict[str, str]) -> list[str]:
 
 
 def partial(workload: Workload, node_of: dict[str, str]) -> list[str]:
-    """Gangs of which some members have a node, and some have none."""
+    """Gangs that are bound in part."""
     found = []
     for gang in workload.gangs:
         bound = sum(name in node_of for name in gang.member_names())
-        if gang.together and 0 < bound < gang.size:
+        if gang.all_or_nothing and 0 < bound < gang.size:
             found.append(f"{gang.name} has {bound} of {gang.size}")
     return [f"{len(found):,} gangs are bound in part: {found[0]}"] if found else []
 
 
 def needless(workload: Workload, evicted: int) -> list[str]:
-    """More evictions than were needed. Too few cannot be: the pods would not fit."""
+    """Evictions beyond the necessary ones. Too few are impossible: the pods would not fit."""
     if evicted <= workload.least_evictions:
         return []
     return [f"{evicted:,} pods were evicted, of {workload.least_evictions:,} that had to be"]
@@ -121,6 +121,6 @@ def _amounts(quantities: dict[str, str]) -> Amounts:
 
 
 def _thousandths(quantity: str) -> int:
-    """Whole numbers with one of a few units: as the workloads write them, and as the API server shortens them."""
+    """Whole numbers with one of a few suffixes, as the workloads have them and as the API server normalises them."""
     digits = quantity.rstrip("KMGTim")
     return int(digits) * _UNITS[quantity.removeprefix(digits)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench.live.dress import SCHEDULER_NAME
+from bench.live.manifests import SCHEDULER_NAME
 from bench.live.scheduler import GOGC, NOTHING_SET, REQUESTS_PER_SECOND, Site, with_gogc
 from bench.peers.build import build as build_peer
 

@@ -1,4 +1,4 @@
-"""A workload: nodes, gangs, and when they come. It is data, and the same for every scheduler and every run."""
+"""A workload: nodes, gangs, and when they are created. It is data, and the same for every scheduler and every run."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from bench.live.objects import Gang, Json
 
 
 class Arrival(enum.Enum):
-    """When the gangs come."""
+    """When the gangs are created."""
 
     BEFORE = "all there at the start"
     AT_ONCE = "all at once, with the scheduler up"
     STREAM = "one after the other, with the scheduler up"  # each at its time
 
 
-# Bound first where the gangs come later: when it has a node, the scheduler is up.
-PROBE = Gang("probe", 1, together=False, requests={"memory": "1Mi"})
+# Bound first where the gangs are created later: when it has a node, the scheduler is up.
+PROBE = Gang("probe", 1, all_or_nothing=False, requests={"memory": "1Mi"})
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Workload:
     never: frozenset[str] = frozenset()  # gangs that cannot fit
     least_evictions: int = 0
     objects: tuple[tuple[str, Json], ...] = field(default=(), repr=False)  # (resource, object) it needs
-    only_for_gangs: bool = False  # means nothing to a scheduler that knows none
+    only_for_gangs: bool = False  # not for a scheduler without gangs
 
     @property
     def pods(self) -> int:
@@ -51,7 +51,7 @@ class Workload:
 
     @property
     def has_ceiling(self) -> bool:
-        """Whether somebody who only deals the pods out does the same: all fit wherever they are put."""
+        """Whether the bare client can run the workload: all pods fit wherever they are bound."""
         stays = all(gang.lasts == math.inf and not gang.pool for gang in self.gangs)
         return self.arrival is not Arrival.AT_ONCE and not self.never and not self.objects and stays
 

@@ -17,7 +17,7 @@ LOW, HIGH = priority_class("low", 100), priority_class("high", 1000)
 def basic(node_count: int = 1_000, pods: int = 5_000) -> Workload:
     """How fast a queue of single pods is emptied."""
     per_app = min(PODS_PER_APP, pods)
-    apps = tuple(Gang(f"app-{number:03d}", per_app, together=False) for number in range(pods // per_app))
+    apps = tuple(Gang(f"app-{number:03d}", per_app, all_or_nothing=False) for number in range(pods // per_app))
     return Workload("basic", nodes(node_count), apps)
 
 
@@ -28,7 +28,7 @@ def gangs(count: int, size: int, node_count: int = 1_000, name: str = "") -> Wor
 
 
 def streaming(count: int = 500, size: int = 20, node_count: int = 1_000, per_second: float = 5) -> Workload:
-    """How long a gang waits when they come at a rate that two cores can keep up with, whoever schedules."""
+    """How long a gang waits at a rate of arrival that every scheduler keeps up with on two cores."""
     made = tuple(Gang(f"gang-{number:04d}", size, at=number / per_second) for number in range(count))
     about = f"{per_second:g} gangs a second"
     return Workload(f"gangs-{count}x{size}-streaming", nodes(node_count), made, Arrival.STREAM, about)
@@ -40,7 +40,7 @@ def preempt(node_count: int = 500, size: int = 250) -> Workload:
     whole = {"cpu": "4", "memory": "1Gi"}
     low, high = LOW["metadata"]["name"], HIGH["metadata"]["name"]
     victims = tuple(
-        Gang(f"running-{number:04d}", 1, together=False, requests=whole, priority_class=low, on=(name,))
+        Gang(f"running-{number:04d}", 1, all_or_nothing=False, requests=whole, priority_class=low, on=(name,))
         for number, name in enumerate(node["metadata"]["name"] for node in made)
     )
     return Workload(

@@ -1,1 +1,1 @@
-"""Planning in memory, without an API server: how long a plan takes, what the picture weighs, what a wake-up costs."""
+"""Planning in memory, without an API server: the time of a plan, the memory of the state, the cost of a wake-up."""

@@ -40,7 +40,7 @@ def figures(nodes: int, size: int, attempts: int) -> list[Figure]:
 def _timed(cluster: Cluster, size: int, attempts: int, expected: int) -> tuple[float, ...]:
     job, profiles = _gang(cluster, size), {SCHEDULER: default_profile(SCHEDULER)}
     gc.collect()
-    gc.freeze()  # as `koordpy run` does when the picture is complete
+    gc.freeze()  # as `koordpy run` does when the caches are synced
     samples = []
     for _ in range(attempts):
         started = time.perf_counter()

@@ -45,7 +45,7 @@ def figures(nodes: int, sizes: Sequence[int], attempts: int) -> list[Figure]:
 
 def _figure(name: str, cluster: Cluster, roles: tuple[Role, ...], attempts: int) -> Figure:
     gc.collect()
-    gc.freeze()  # as `koordpy run` does when the picture is complete
+    gc.freeze()  # as `koordpy run` does when the caches are synced
     samples = []
     for attempt in range(attempts + WARM_UP):
         job = _job(cluster, tuple(role._replace(cpu_m=role.cpu_m + attempt) for role in roles))

@@ -39,7 +39,7 @@ def name_of(size: int, nodes: int) -> str:
 def _figure(cluster: Cluster, nodes: int, size: int, attempts: int) -> Figure:
     profiles = {SCHEDULER: default_profile(SCHEDULER)}
     gc.collect()
-    gc.freeze()  # as `koordpy run` does when the picture is complete
+    gc.freeze()  # as `koordpy run` does when the caches are synced
     samples = []
     for attempt in range(attempts + WARM_UP):
         job = _gang(cluster, size, attempt)
@@ -55,7 +55,7 @@ def _figure(cluster: Cluster, nodes: int, size: int, attempts: int) -> Figure:
 
 
 def _gang(cluster: Cluster, size: int, attempt: int) -> Job:
-    """Of a few millicores more each time: a shape that nobody has seen before."""
+    """A gang of a few more millicores each time: a new shape."""
     app = f"gang-{size}-{attempt}"
     pods = (typed_pod(pod(number, app=app, cpu_m=100 + attempt)) for number in range(size))
     members = tuple(cluster.upsert_pod(each) for each in pods)

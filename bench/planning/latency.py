@@ -1,9 +1,9 @@
 """How long it takes to plan one pod.
 
-Only `plan` is on the clock. Between two plans the first is assumed, as in the scheduler, so that no plan finds the
-picture as the one before left it. Each case is measured twice: with pods of a *known shape*, for which masks of static
+Only `plan` is on the clock. Between two plans the pod of the first is assumed, as in the scheduler, so that no plan
+finds the state of the one before. Each case is measured twice: with pods of a *known shape*, for which masks of static
 filters are remembered (the members of a gang, the pods of a ReplicaSet), and with a *new shape* each time: the first
-pod of an app, whose selectors nobody has asked about yet.
+pod of an app, whose selectors have no tally yet.
 """
 
 from __future__ import annotations
@@ -41,14 +41,18 @@ FIRST_PENDING = 10_000_000  # beyond the numbers of the pods that run
 def plain(nodes: int, attempts: int) -> list[Figure]:
     """Resources, taints, node selector and node affinity, on nodes with one pod each."""
     cluster = _running_on(nodes, (pod(i, app=app_of(i), node=node_name(i)) for i in range(nodes)))
-    return _known_and_new(f"plan, resources+taints+selectors, {nodes:,} nodes", cluster, _selective, attempts)
+    return _known_and_new(
+        f"plan, resources+taints+selectors, {nodes:,} nodes", cluster, _with_node_constraints, attempts
+    )
 
 
 def neighbours(nodes: int, pods: int, attempts: int) -> list[Figure]:
     """Topology spread and inter-pod affinity, against pods of which many have the same rules."""
-    cluster = _running_on(nodes, (_social(i, app=app_of(i), node=node_name(i * 7919 % nodes)) for i in range(pods)))
+    cluster = _running_on(
+        nodes, (_with_pod_constraints(i, app=app_of(i), node=node_name(i * 7919 % nodes)) for i in range(pods))
+    )
     name = f"plan, spread+inter-pod affinity, {nodes:,} nodes, {pods:,} pods"
-    return _known_and_new(name, cluster, _social, attempts, TARGET_NEIGHBOURS_MS)
+    return _known_and_new(name, cluster, _with_pod_constraints, attempts, TARGET_NEIGHBOURS_MS)
 
 
 def _known_and_new(
@@ -71,7 +75,7 @@ def _timed(cluster: Cluster, pods: Iterable[Json]) -> tuple[float, ...]:
     """Milliseconds for each plan, without those of the warm-up."""
     profile = default_profile(SCHEDULER)
     gc.collect()
-    gc.freeze()  # as `koordpy run` does when the picture is complete
+    gc.freeze()  # as `koordpy run` does when the caches are synced
     samples = []
     for obj in pods:
         record = cluster.upsert_pod(typed_pod(obj))
@@ -96,7 +100,7 @@ def _running_on(nodes: int, pods: Iterable[Json]) -> Cluster:
     return cluster
 
 
-def _selective(number: int, *, app: str) -> Json:
+def _with_node_constraints(number: int, *, app: str) -> Json:
     zones = {"key": ZONE, "operator": "NotIn", "values": ["zone-00", "zone-01"]}
     return pod(
         number,
@@ -111,23 +115,23 @@ def _selective(number: int, *, app: str) -> Json:
     )
 
 
-def _social(number: int, *, app: str, node: str = "") -> Json:
-    """Even over the zones, one to a node, near another app. The apps that run have the same rules, one in three."""
+def _with_pod_constraints(number: int, *, app: str, node: str = "") -> Json:
+    """Spread over zones, anti-affinity by host, affinity to another app. One in three running apps has these rules."""
     has_rules = number >= FIRST_PENDING or number // PODS_PER_APP % 3 == 0
     return pod(number, app=app, node=node, **(_rules(app) if has_rules else {}))
 
 
 def _rules(app: str) -> Json:
     own, other = {"matchLabels": {"app": app}}, {"matchLabels": {"app": "app-0001"}}
-    apart = {"labelSelector": own, "topologyKey": HOSTNAME}
-    near = {"weight": 50, "podAffinityTerm": {"labelSelector": other, "topologyKey": ZONE}}
+    by_host = {"labelSelector": own, "topologyKey": HOSTNAME}
+    by_zone = {"weight": 50, "podAffinityTerm": {"labelSelector": other, "topologyKey": ZONE}}
     return {
         "topologySpreadConstraints": [
             {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": own},
             {"maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": own},
         ],
         "affinity": {
-            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]},
-            "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [near]},
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [by_host]},
+            "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [by_zone]},
         },
     }

@@ -1,7 +1,7 @@
-"""What the picture weighs, and how long it takes to load it: in a process of its own, which holds nothing else.
+"""How much memory the state takes, and how long it takes to load it, in a process of its own.
 
 `python -m bench.planning.memory NODES PODS` is that process. The objects come in pages of bytes, one page in memory at
-a time, and go the way they go in `koordpy run`: decoded one by one, into the intake.
+a time, and take the path of `koordpy run`: decoded one by one, and delivered to the sinks.
 """
 
 from __future__ import annotations
@@ -61,21 +61,21 @@ def figures(nodes: int, pods: int) -> list[Figure]:
 
 
 def load(nodes: int, pods: int) -> Loaded:
-    """Load both into a picture, and look at this process."""
+    """Load both into the state, and measure this process."""
     built = build_scheduler(Settings(), cast("Client", None))
     cluster, sinks = built.cluster, built.sinks
     empty_mb = _rss_mb()
-    seconds, _ = _take_in(_nodes(nodes), Decoder("Node", Node), sinks.nodes)
-    more, length = _take_in(_pods(pods, nodes), Decoder("Pod", Pod), sinks.pods, sinks.settle_pods)
+    seconds, _ = _load_pages(_nodes(nodes), Decoder("Node", Node), sinks.nodes)
+    more, length = _load_pages(_pods(pods, nodes), Decoder("Pod", Pod), sinks.pods, sinks.settle_pods)
     if (len(cluster.nodes), len(cluster.pods)) != (nodes, pods):
         raise BenchError(f"the picture has {len(cluster.nodes)} nodes and {len(cluster.pods)} pods")
     return Loaded(_rss_mb(), empty_mb, seconds + more, length / pods)
 
 
-def _take_in(
+def _load_pages(
     objects: Iterator[Json], decode: Decoder[T], sink: Sink[T], after_page: Callable[[], None] = lambda: None
 ) -> tuple[float, int]:
-    """Seconds of decoding and intake, without those of making the objects up; and the bytes decoded."""
+    """Seconds of decoding and delivery, without those of generating the objects; and the bytes decoded."""
     seconds, length = 0.0, 0
     for page in _pages(objects):
         started = time.perf_counter()

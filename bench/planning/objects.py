@@ -80,7 +80,7 @@ def pod(number: int, *, app: str, cpu_m: int = 100, node: str = "", **spec: Any)
             "schedulerName": SCHEDULER,
             "containers": [container],
             "volumes": [{"name": "config", "configMap": {"name": app}}],
-            "tolerations": [_patience("not-ready"), _patience("unreachable")],
+            "tolerations": [_default_toleration("not-ready"), _default_toleration("unreachable")],
             "restartPolicy": "Always",
             "priority": 0,
             **({"nodeName": node} if node else {}),
@@ -118,7 +118,7 @@ def _owner(app: str) -> Json:
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app, "uid": f"uid-{app}", "controller": True}
 
 
-def _patience(condition: str) -> Json:
+def _default_toleration(condition: str) -> Json:
     key = f"node.kubernetes.io/{condition}"
     return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
 

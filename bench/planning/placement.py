@@ -1,4 +1,4 @@
-"""How close together the gangs of real traces are placed: gathered in the network, and as plain gangs.
+"""The placement score of the gangs of real traces: gathered in the network, and as plain gangs.
 
 A trace is replayed twice on the same simulated cluster, in memory. Jobs come in the order of the trace, as soon as
 enough of the others have ended to keep the cluster as full as wanted; they run for as long as in the trace. Only the
@@ -134,5 +134,5 @@ class Replay:
             name = f"{job.name}-{role.name}"
             members = tuple(self._cluster.upsert_pod(pod) for pod in members_of(name, role))
             demands.append(Demand(f"default/{name}", len(members), 0, "Strict", members))
-        everybody = tuple(member for demand in demands for member in demand.members)
-        return Job(job.name, everybody, tuple(demands) if len(everybody) > 1 else ())
+        all_members = tuple(member for demand in demands for member in demand.members)
+        return Job(job.name, all_members, tuple(demands) if len(all_members) > 1 else ())

@@ -21,7 +21,7 @@ class Sizes:
     neighbour_pods: int = 30_000
     loaded_nodes: int = 5_000
     loaded_pods: int = 50_000
-    parked: int = 10_000
+    unschedulable: int = 10_000
     full_nodes: int = 1_000
     events: int = 5
     growth_nodes: tuple[int, ...] = (100, 1_000, 10_000, 100_000)
@@ -53,8 +53,8 @@ def run(sizes: Sizes, say: Callable[[str], None], traces: Path = DIRECTORY) -> l
     figures += latency.neighbours(sizes.neighbour_nodes, sizes.neighbour_pods, sizes.attempts)
     say(f"loading {sizes.loaded_nodes:,} nodes and {sizes.loaded_pods:,} pods ...")
     figures += memory.figures(sizes.loaded_nodes, sizes.loaded_pods)
-    say(f"waking among {sizes.parked:,} parked pods ...")
-    figures += wakeups.figures(sizes.parked, sizes.full_nodes, sizes.events)
+    say(f"waking among {sizes.unschedulable:,} parked pods ...")
+    figures += wakeups.figures(sizes.unschedulable, sizes.full_nodes, sizes.events)
     say(f"planning gangs on {sizes.growth_nodes[0]:,} to {sizes.growth_nodes[-1]:,} nodes ...")
     figures += growth.by_nodes(sizes.growth_nodes, sizes.growth_gang, sizes.growth_attempts)
     say(f"planning gangs of {sizes.growth_sizes[0]:,} to {sizes.growth_sizes[-1]:,} pods ...")

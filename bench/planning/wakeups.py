@@ -1,8 +1,8 @@
-"""What it costs when something happens while thousands of pods are parked.
+"""The cost of a cluster event while thousands of pods are unschedulable.
 
-A full cluster; pods that fit nowhere, parked; then running pods leave, one by one. An *event* is on the clock from the
-intake until the queue has nothing to try: the wake-up itself, and every attempt it causes. The number of attempts is a
-figure of its own, since it tells more than time does: a freed slot should cost about one.
+A full cluster, unschedulable pods, and running pods that are deleted one by one. The clock of an event runs from its
+delivery to the sink until the queue is empty: the wake-up itself, and every attempt that it causes. The number of
+attempts is a figure of its own, since it tells more than time does: a freed slot should cost about one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FITS_ONE_M = 16_001  # two of them do not fit where one pod left
 
 
 class FullCluster:
-    """Nodes with no room, and the scheduler's loop without its API calls."""
+    """Full nodes, and the scheduler's queue without its API calls."""
 
     def __init__(self, nodes: int) -> None:
         self.now = 0.0
         built = build_scheduler(Settings(), cast("Client", None), clock=lambda: self.now, wall=lambda: self.now)
-        self.cluster, self.queue, self.intake, self._settle = (
+        self.cluster, self.queue, self.pod_sink, self._settle = (
             built.cluster, built.queue, built.sinks.pods, built.sinks.settle_pods,
         )  # fmt: skip
         self._next = built.scheduler.next_ticket
@@ -42,22 +42,22 @@ class FullCluster:
         for number in range(nodes):
             self.cluster.upsert_node(typed_node(node(number, cpu=CPU) | {"spec": {}}))
             running = typed_pod(pod(number, app="running", cpu_m=CPU * 1000, node=node_name(number)))
-            self.intake.upsert(running)
+            self.pod_sink.upsert(running)
             self._settle()
             self._running.append(running.metadata.uid)
 
     def add_unschedulable(self, count: int, shapes: int, cpu_m: int) -> None:
-        """This many pods that fit nowhere, all tried once."""
+        """Add pods that fit nowhere, and attempt each once."""
         first = len(self._running)
         for number in range(first, first + count):
-            self.intake.upsert(typed_pod(pod(number, app="parked", cpu_m=cpu_m + number % shapes)))
+            self.pod_sink.upsert(typed_pod(pod(number, app="parked", cpu_m=cpu_m + number % shapes)))
             self._settle()
         self.drain()
-        if (parked := self.queue.counts()[State.UNSCHEDULABLE]) != count:
-            raise BenchError(f"{parked:,} of {count:,} pods are parked: the others found room in a full cluster")
+        if (unschedulable := self.queue.counts()[State.UNSCHEDULABLE]) != count:
+            raise BenchError(f"{unschedulable:,} of {count:,} pods are parked: the others found room in a full cluster")
 
     def drain(self) -> int:
-        """Try what is to be tried; says how many attempts it took."""
+        """Attempt all active tickets; returns the number of attempts."""
         attempts = 0
         while (ticket := self._next()) is not None:
             self._attempt(ticket)
@@ -65,11 +65,11 @@ class FullCluster:
         return attempts
 
     def events(self, count: int) -> Iterator[tuple[float, int]]:
-        """A pod leaves: seconds until there is nothing to try any more, and attempts."""
+        """Delete running pods one by one: seconds until no ticket is active, and attempts."""
         for uid in self._running[:count]:
             self.now += 60.0  # every back-off is over
             started = time.perf_counter()
-            self.intake.remove("", uid)
+            self.pod_sink.remove("", uid)
             self._settle()
             attempts = self.drain()
             yield time.perf_counter() - started, attempts
@@ -84,15 +84,15 @@ class FullCluster:
         self.queue.done(ticket)
 
 
-def figures(parked: int, nodes: int, events: int) -> list[Figure]:
-    """One shape, a hundred shapes, and none alike."""
+def figures(unschedulable: int, nodes: int, events: int) -> list[Figure]:
+    """Unschedulable pods of one shape, of a hundred shapes, and each of its own."""
     found = []
-    for shapes in sorted({1, min(100, parked), parked}):
-        alike = f"{parked:,} parked of {shapes:,} {'shape' if shapes == 1 else 'shapes'}, {nodes:,} nodes"
+    for shapes in sorted({1, min(100, unschedulable), unschedulable}):
+        setting = f"{unschedulable:,} parked of {shapes:,} {'shape' if shapes == 1 else 'shapes'}, {nodes:,} nodes"
         for room, cpu_m in (("for nobody", TOO_MUCH_M), ("for one", FITS_ONE_M)):
             full = FullCluster(nodes)
-            full.add_unschedulable(parked, shapes, cpu_m)
-            found += _leaving(f"a pod leaves, room {room}, {alike}", full, events)
+            full.add_unschedulable(unschedulable, shapes, cpu_m)
+            found += _leaving(f"a pod leaves, room {room}, {setting}", full, events)
     return found
 
 

@@ -1,5 +1,5 @@
-"""What Kubernetes says: typed, immutable objects, the keys users write, and the values inside them.
+"""The Kubernetes API: typed immutable objects, the keys of labels and annotations, quantities and times.
 
-Nothing in here knows about scheduling, asyncio or HTTP. Structs hold only the fields that koordpy reads;
-whatever else the API server sends is skipped while decoding.
+This package knows nothing of scheduling, asyncio or HTTP. Structs have only the fields that koordpy reads; all others
+are skipped while decoding.
 """

@@ -1,4 +1,4 @@
-"""What a pod says about where it wants to be: node affinity, pod affinity, tolerations, spread."""
+"""Scheduling constraints of a pod spec: node affinity, pod affinity, tolerations, topology spread."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WeightedPodAffinityTerm(Struct, frozen=True):
 
 
 class PodAffinity(Struct, frozen=True):
-    """Of pod affinity and pod anti-affinity alike."""
+    """Pod affinity, and pod anti-affinity, which has the same fields."""
 
     required: tuple[PodAffinityTerm, ...] = msgspec.field(name=_REQUIRED, default=())
     preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(name=_PREFERRED, default=())

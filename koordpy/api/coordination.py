@@ -1,4 +1,4 @@
-"""Lease, the object that leader election is made of."""
+"""Lease, the object of leader election."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From bytes to typed objects, one object at a time.
+"""Decodes bytes to typed objects, one object at a time.
 
-A page or a watch is never lost because of one bad object: containers are decoded to raw items first, each
-item on its own, and an item that cannot be read raises `MalformedObject`, which names it.
+One malformed object never costs a page or a watch: a page is decoded to raw items first, then each item on its own. An
+item that cannot be decoded raises `MalformedObject`, which names it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from koordpy.api.meta import ListMeta, Struct
 
 T = TypeVar("T")
 
-# What is raised for JSON that is none, that is not what was expected, or that nests deeper than anyone would write.
+# Raised for text that is not JSON, for fields of the wrong type, and for JSON that nests too deeply.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -34,7 +34,7 @@ class WatchEvent(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """What the API server answers when it refuses, and inside a watch when it ends one."""
+    """The API server's answer to a request that fails, and the object of an ERROR event in a watch."""
 
     code: int = 0
     reason: str = ""
@@ -78,7 +78,7 @@ _status_decoder = msgspec.json.Decoder(Status)
 
 
 def decode_status(raw: msgspec.Raw | bytes) -> Status:
-    """The API server's refusal; an empty one when a proxy answered in its place."""
+    """The Status of a failed request; the beginning of the text when a proxy answered instead."""
     try:
         return _status_decoder.decode(raw)
     except UNREADABLE:
@@ -86,7 +86,7 @@ def decode_status(raw: msgspec.Raw | bytes) -> Status:
 
 
 def resource_version_of(raw: msgspec.Raw | bytes) -> str:
-    """The resource version of an object that may be unreadable otherwise; empty when there is none."""
+    """The resource version of an object that may be malformed otherwise; empty when there is none."""
     try:
         return _metadata_decoder.decode(raw).metadata.resource_version
     except UNREADABLE:

@@ -1,10 +1,10 @@
-"""What is wrong with an object, in words its owner can act on."""
+"""Errors in objects, with messages that their owner can act on."""
 
 from __future__ import annotations
 
 
 class MalformedValue(ValueError):
-    """A value inside an object that cannot be read: names the field, the value and the reason."""
+    """A value inside an object that cannot be parsed: names the field, the value and the reason."""
 
     def __init__(self, field: str, value: object, problem: str) -> None:
         self.field, self.value, self.problem = field, value, problem

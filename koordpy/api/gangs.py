@@ -1,7 +1,7 @@
-"""What pods and PodGroups say about gangs: membership, and the configuration in their labels and annotations.
+"""Membership and declarations: the labels and annotations of pods and PodGroups that name and configure gangs.
 
-Each object's word is read on its own; whose word counts is decided where gangs are kept. A value that cannot be used
-is never an error here: it counts as not said, and is remembered as a complaint for whoever wrote it.
+Each declaration is parsed by itself; `state/gangs/spec.py` decides which one counts. A value that cannot be used is no
+error: the declaration is as without it, and keeps a complaint for the owner of the object.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Membership(NamedTuple):
     """The gang that a pod belongs to."""
 
     gang: str  # namespace/name
-    by_pod_group: bool  # named by a label that stands for a PodGroup, which must then exist
+    by_pod_group: bool  # named by a label for PodGroups: the PodGroup must exist
 
 
 class Complaint(NamedTuple):
-    """A value that cannot be used."""
+    """A value that cannot be used, and why."""
 
     key: str
     value: str
@@ -47,7 +47,7 @@ class Complaint(NamedTuple):
 
 
 class GangDeclaration(NamedTuple):
-    """What one object says; None where it says nothing that can be used."""
+    """The declaration of one object; None for fields without a usable value."""
 
     minimum: int | None = None
     total: int | None = None
@@ -55,14 +55,14 @@ class GangDeclaration(NamedTuple):
     group: tuple[str, ...] | None = None  # of gangs, namespace/name; () for none but the gang itself
     wait_s: float | None = None
     match_policy: MatchPolicy | None = None
-    topology: str | None = None  # the JSON as it stands there, if it can be read
+    topology: str | None = None  # the JSON as written, if it can be parsed
     disruption: DisruptionMode | None = None
     complaints: tuple[Complaint, ...] = ()
 
 
 DECLARES_NOTHING = GangDeclaration()
 
-# The keys of each field, the one that wins first.
+# The keys of each field, by precedence.
 _KEYS: tuple[tuple[str, ...], ...] = (
     (keys.MIN_AVAILABLE, keys.SIGS_MIN_AVAILABLE),
     (keys.TOTAL_NUMBER,),
@@ -73,12 +73,12 @@ _KEYS: tuple[tuple[str, ...], ...] = (
     (keys.NETWORK_TOPOLOGY_SPEC,),
     (keys.DISRUPTION_MODE,),
 )
-_SAID = tuple(key for field_keys in _KEYS for key in field_keys)
-_ALSO_LABELS = (keys.SIGS_MIN_AVAILABLE,)
+_ANNOTATION_KEYS = tuple(key for field_keys in _KEYS for key in field_keys)
+_LABEL_KEYS = (keys.SIGS_MIN_AVAILABLE,)
 
 
 def membership_of(meta: ObjectMeta) -> Membership | None:
-    """The gang of a pod, always in the pod's own namespace; the first key that says something wins."""
+    """The gang of a pod, always in the pod's own namespace; the first key with a value counts."""
     labels, annotations = meta.labels, meta.annotations
     name = labels.get(keys.POD_GROUP) or labels.get(keys.X_POD_GROUP)
     if name:
@@ -93,18 +93,18 @@ def membership_of(meta: ObjectMeta) -> Membership | None:
 
 
 def declaration_of(meta: ObjectMeta) -> GangDeclaration:
-    """What a pod or a PodGroup says about its gang."""
+    """The declaration of a pod or a PodGroup about its gang."""
     labels, annotations = meta.labels, meta.annotations
-    said = tuple([(key, annotations[key]) for key in _SAID if key in annotations])
-    labelled = tuple([(key, labels[key]) for key in _ALSO_LABELS if key in labels])
-    return _read(labelled, said) if said or labelled else DECLARES_NOTHING
+    annotated = tuple([(key, annotations[key]) for key in _ANNOTATION_KEYS if key in annotations])
+    labelled = tuple([(key, labels[key]) for key in _LABEL_KEYS if key in labels])
+    return _parse(labelled, annotated) if annotated or labelled else DECLARES_NOTHING
 
 
-@lru_cache(maxsize=4096)  # the members of a gang all say the same, in words that are thus read once
-def _read(labelled: tuple[tuple[str, str], ...], said: tuple[tuple[str, str], ...]) -> GangDeclaration:
+@lru_cache(maxsize=4096)  # the members of a gang have equal declarations, which are thus parsed once
+def _parse(labelled: tuple[tuple[str, str], ...], annotated: tuple[tuple[str, str], ...]) -> GangDeclaration:
     complaints: list[Complaint] = []
     minimum, total, mode, group, wait, policy, topology, disruption = (
-        tuple(_values(field_keys, dict(labelled), dict(said))) for field_keys in _KEYS
+        tuple(_values(field_keys, dict(labelled), dict(annotated))) for field_keys in _KEYS
     )
     return GangDeclaration(
         minimum=_first(minimum, _count, complaints),
@@ -120,21 +120,21 @@ def _read(labelled: tuple[tuple[str, str], ...], said: tuple[tuple[str, str], ..
 
 
 def _values(
-    field_keys: tuple[str, ...], labels: Mapping[str, str], said: Mapping[str, str]
+    field_keys: tuple[str, ...], labels: Mapping[str, str], annotated: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Every value that stands there for a field, with its key, in the order in which they are asked."""
+    """All values of a field with their keys, by precedence."""
     for key in field_keys:
         if key in labels:
             yield key, labels[key]
-        if key in said:
-            yield key, said[key]
+        if key in annotated:
+            yield key, annotated[key]
 
 
-def _first(values: tuple[tuple[str, str], ...], read: Callable[[str], T], complaints: list[Complaint]) -> T | None:
+def _first(values: tuple[tuple[str, str], ...], parse: Callable[[str], T], complaints: list[Complaint]) -> T | None:
     """The first value that can be used."""
     for key, text in values:
         try:
-            return read(text)
+            return parse(text)
         except ValueError as error:
             complaints.append(Complaint(key, text, str(error)))
     return None
@@ -164,7 +164,7 @@ def _wait_s(text: str) -> float:
 
 
 def _gang_ids(text: str) -> tuple[str, ...]:
-    """An empty value is legal, and means the gang alone."""
+    """The ids of a group; an empty value is legal, and means the gang alone."""
     if not text.strip():
         return ()
     try:
@@ -177,7 +177,7 @@ def _gang_ids(text: str) -> tuple[str, ...]:
 
 
 def _topology(text: str) -> str:
-    """The text itself, if it can be read."""
+    """The text itself, if it can be parsed."""
     if not text.strip():
         return ""
     try:

@@ -22,7 +22,7 @@ MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"  # on a CSINod
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION = "failure-domain.beta.kubernetes.io/region"
 
-# Gangs: who belongs to one. The first two name a PodGroup.
+# Gangs: membership. The first two name a PodGroup.
 POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
 X_POD_GROUP = "scheduling.x-k8s.io/pod-group"
 POD_GROUP_NAME = "pod-group.scheduling.sigs.k8s.io/name"
@@ -42,7 +42,7 @@ SIGS_MATCH_POLICY = "pod-group.scheduling.sigs.k8s.io/match-policy"
 GANG_GROUPS = "gang.scheduling.koordinator.sh/gang-groups"
 
 GANG_TIMEOUT = "gang.scheduling.koordinator.sh/timeout"  # on a pod: its gang waited in vain; not scheduled again
-NETWORK_TOPOLOGY_SELECTOR = "scheduling.koordinator.sh/network-topology-selector"  # on a pod: whom it likes near
+NETWORK_TOPOLOGY_SELECTOR = "scheduling.koordinator.sh/network-topology-selector"  # on a pod: attracts equal ones
 NETWORK_TOPOLOGY_INDEX = "gang.scheduling.koordinator.sh/network-topology-index"  # on a pod: its rank
 
 # Preemption.
@@ -53,4 +53,4 @@ QUOTA_PREEMPTIBLE = "quota.scheduling.koordinator.sh/preemptible"  # label: "fal
 QUESTIONED_OBJECT_KEY = "scheduling.koordinator.sh/questioned-object-key"  # label: pods that agree in it are one job
 DISRUPTION_MODE = "koordpy.io/disruption-mode"  # on a PodGroup or a member: whether members are evicted one by one
 
-PLACEMENT = "koordpy.io/placement"  # on a PodGroup: how close together its pods were placed, as JSON
+PLACEMENT = "koordpy.io/placement"  # on a PodGroup: the rating of its placement, as JSON

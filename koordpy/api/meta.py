@@ -1,7 +1,7 @@
-"""What every Kubernetes object has, and the base of our structs.
+"""ObjectMeta, label selectors and conditions, and the base class of all structs.
 
-Fields are tuples and not lists: the garbage collector forgets a tuple of plain values, but visits every
-list for ever (290 ms against 9 ms per collection with 50,000 pods).
+Fields are tuples and not lists: the garbage collector untracks a tuple of plain values, but visits every list in each
+collection (290 ms against 9 ms with 50,000 pods).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Struct(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """An immutable piece of an API object; field names are Kubernetes' own, in snake case."""
+    """An immutable part of an API object; field names are those of the API, in snake case."""
 
 
 class OwnerReference(Struct, frozen=True):
@@ -35,15 +35,14 @@ class ObjectMeta(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or the name alone for what lives outside namespaces."""
+        """`namespace/name`, or the name alone of a cluster-scoped object."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 class PartialObjectMetadata(Struct, frozen=True):
-    """What the API server sends of any object when it is asked for the metadata alone.
+    """The metadata of any object.
 
-    `kind` and `api_version` are then those of this struct; a server that cannot do this sends the whole object, with
-    its own.
+    `kind` and `api_version` are those of this struct; a server that cannot do this sends whole objects, with their own.
     """
 
     metadata: ObjectMeta

@@ -40,7 +40,7 @@ class PodResourceClaim(Struct, frozen=True):
 
 
 class Named(Struct, frozen=True):
-    """A volume source of which only the presence matters."""
+    """A volume source of which no field matters."""
 
 
 class ClaimSource(Struct, frozen=True):
@@ -62,13 +62,13 @@ class AzureDisk(Struct, frozen=True):
 
 
 class CloudVolume(Struct, frozen=True):
-    """Of OpenStack's Cinder, or of Portworx."""
+    """A volume of OpenStack Cinder or of Portworx."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
 class InTreeDisks(Struct, frozen=True):
-    """Where a pod or a persistent volume names a disk of a driver that once was part of Kubernetes."""
+    """The sources of in-tree plugins, in a pod's volume or in a PersistentVolume."""
 
     gce_persistent_disk: GCEDisk | None = None
     aws_elastic_block_store: EBSDisk | None = None
@@ -94,7 +94,7 @@ class ImageSource(Struct, frozen=True):
 
 
 class Volume(InTreeDisks, frozen=True):
-    """Only the sources that decide where a pod can run."""
+    """A volume of a pod, with the sources that matter for scheduling."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
@@ -105,7 +105,7 @@ class Volume(InTreeDisks, frozen=True):
 
     @property
     def disk(self) -> GCEDisk | EBSDisk | AzureDisk | CloudVolume | RBDImage | ISCSIDisk | None:
-        """A disk that is attached without a claim, as was done before CSI."""
+        """A disk that the pod attaches directly, without a claim."""
         old = self.gce_persistent_disk or self.aws_elastic_block_store or self.azure_disk or self.cinder
         return old or self.portworx_volume or self.rbd or self.iscsi
 
@@ -141,7 +141,7 @@ class ContainerState(Struct, frozen=True):
 
 
 class ContainerStatus(Struct, frozen=True):
-    """What the kubelet has given a container, which differs from its spec while it is resized in place."""
+    """The resources of a container as the kubelet reports them; they differ from the spec during an in-place resize."""
 
     name: str = ""
     state: ContainerState = ContainerState()
@@ -171,7 +171,7 @@ class Pod(Struct, frozen=True):
 
     @property
     def finished_at(self) -> float | None:
-        """When the last of its containers ended; else when it began, which is all that is known then."""
+        """When the last of its containers terminated; without that, when the pod started; None without either."""
         states = (each.state.terminated for each in self.status.container_statuses)
         stamps = [state.finished_at for state in states if state is not None and state.finished_at]
         stamps = stamps or [self.status.start_time or ""]
@@ -179,7 +179,7 @@ class Pod(Struct, frozen=True):
 
     @property
     def resize_is_infeasible(self) -> bool:
-        """The node can never grant the resize that the spec asks for."""
+        """Whether the node can never grant the requested in-place resize."""
         pending = self.condition("PodResizePending")
         return pending is not None and pending.status == "True" and pending.reason == "Infeasible"
 

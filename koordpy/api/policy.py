@@ -11,7 +11,7 @@ class BudgetSpec(Struct, frozen=True):
 
 class BudgetStatus(Struct, frozen=True):
     disruptions_allowed: int = 0
-    disrupted_pods: dict[str, str] = {}  # being evicted already, by name
+    disrupted_pods: dict[str, str] = {}  # evicted and not yet gone, by name
 
 
 class PodDisruptionBudget(Struct, frozen=True):

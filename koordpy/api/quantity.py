@@ -1,8 +1,7 @@
-"""Kubernetes quantities, exactly.
+"""Kubernetes quantities as exact integers.
 
-Kubernetes keeps nothing finer than a nano-unit (it rounds away from zero) and nothing beyond 2^63-1, so
-every quantity is an exact integer of nano-units, and Python's integers never overflow. `"0.1"` is exactly
-a tenth, `"1e-3"` exactly a thousandth.
+Kubernetes rounds away from zero to nano-units and caps at 2^63-1, so every quantity is an exact integer of nano-units,
+and Python's integers never overflow. `"0.1"` is exactly a tenth, `"1e-3"` exactly a thousandth.
 """
 
 from __future__ import annotations

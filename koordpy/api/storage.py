@@ -1,4 +1,4 @@
-"""Claims, volumes and what the storage drivers say about themselves."""
+"""PersistentVolumeClaims, PersistentVolumes, StorageClasses and the objects of CSI drivers."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class CSINodeSpec(Struct, frozen=True):
 
 
 class CSINode(Struct, frozen=True):
-    """Named like its node."""
+    """The CSI drivers of the node of the same name."""
 
     metadata: ObjectMeta
     spec: CSINodeSpec = CSINodeSpec()

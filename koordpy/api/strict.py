@@ -1,4 +1,4 @@
-"""Documents that people write by hand, read strictly: what is not understood is named, with its field and its value."""
+"""Strict parsing of documents that people write by hand: an error names the field and the value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec.inspect
 
 T = TypeVar("T")
 
-# msgspec's words: the problem, and where it is unless at the top.
+# A message of msgspec: the problem, and its place unless at the top.
 _PROBLEM = re.compile(r"(?P<text>.*?)(?: - at `(?:key` in `)?\$(?P<place>.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
@@ -20,7 +20,7 @@ class Misread(ValueError):
 
 
 class Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """A part of such a document; field names are Kubernetes' own, in snake case."""
+    """A part of such a document; field names are those of the API, in snake case."""
 
 
 def read_strictly(document: object, struct: type[T]) -> T:
@@ -49,7 +49,7 @@ def _readable(problem: str, document: object, struct: type) -> str:
 
 
 def _at(document: Any, place: str) -> Any:
-    """What stands at `profiles[0].plugins`, as far as the way can be followed."""
+    """The value at a place such as `profiles[0].plugins`, or its nearest ancestor."""
     for key, number in _STEP.findall(place):
         try:
             document = document[key or int(number)]
@@ -59,7 +59,7 @@ def _at(document: Any, place: str) -> Any:
 
 
 def _choices(struct: type, place: str) -> tuple[str, ...]:
-    """The values that may stand at a place."""
+    """The allowed values at a place."""
     kind: Any = msgspec.inspect.type_info(struct)
     for key, _ in _STEP.findall(place):
         inner = next(field.type for field in kind.fields if field.encode_name == key) if key else kind.item_type

@@ -1,4 +1,4 @@
-"""Durations as Go writes them and instants as RFC 3339 writes them."""
+"""Durations in Go's syntax and instants of RFC 3339."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ClusterNetworkTopology, and what a gang says about it."""
+"""ClusterNetworkTopology, and the gather rules of gangs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Gather(Struct, frozen=True):
 
 
 class GatherRule(NamedTuple):
-    """What a gang asks of one layer; names of layers match regardless of case."""
+    """The rule of a gang for one layer; names of layers match regardless of case."""
 
     layer: str  # in lower case
     must: bool
@@ -63,7 +63,7 @@ def gather_rules(text: str) -> tuple[GatherRule, ...]:
 
 
 def chain(spec: TopologySpec) -> tuple[Layer, ...]:
-    """The layers from the top to the nodes, without the implicit root; raises MalformedValue for a broken spec."""
+    """The layers from the top to the nodes, without the implicit root; raises MalformedValue for an invalid spec."""
     layers = _by_name(spec)
     found: list[Layer] = []
     name = NODE_LAYER

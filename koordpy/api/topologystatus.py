@@ -1,6 +1,6 @@
 """ClusterNetworkTopology with its status, which only its controller reads and writes.
 
-The scheduler reads the spec alone (`koordpy.api.topology`): a status of a thousand domains is nothing to it.
+The scheduler reads the spec alone (`koordpy.api.topology`), and not the status of a thousand domains.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from koordpy.api.topology import TopologySpec
 
 
 class TopologyInfo(Struct, frozen=True):
-    """Which domain; the cluster has an empty name, and so have the nodes without a label of the layer."""
+    """A domain; the cluster and the domain of nodes without a label of the layer have empty names."""
 
     topology_layer: str
     topology_name: str

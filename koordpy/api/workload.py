@@ -1,4 +1,4 @@
-"""What a pod belongs to: namespaces, services and the owners whose selectors spread their pods by default."""
+"""Namespaces, and the services and owners whose selectors spread their pods by default."""
 
 from __future__ import annotations
 

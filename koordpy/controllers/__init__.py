@@ -1,6 +1,6 @@
 """Controllers: they keep the status of PodGroups and of the network topology up to date, beside the scheduler.
 
-Each controller has a room: `podgroup/` and `topology/`, over what they share in `runtime/`. A watch event changes an
+Each controller is a package, `podgroup/` and `topology/`; they share `runtime/`. A watch event changes an
 index and adds a key to the work queue; a worker takes the key and calls the reconciler; the reconciler computes the
 status from the index, as a pure function, and writes it if it differs.
 

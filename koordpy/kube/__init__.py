@@ -1,4 +1,4 @@
-"""What we say and hear: the connection to the API server, list and watch, writes with retries, the leader lease.
+"""The client of the API server: connections, list and watch, writes with retries, events, leader election.
 
-This room knows Kubernetes objects and HTTP. It never sees a gang, a plan or the cluster state.
+This package knows Kubernetes objects and HTTP. It never sees a gang, a plan or the cluster state.
 """

@@ -1,8 +1,8 @@
-"""Calls to the API server: typed answers, typed errors, and one policy of what is tried again.
+"""Requests to the API server: typed answers, typed errors, and one policy for retries.
 
-Every request has a time limit. What may be retried (429, 5xx, broken connections) is retried with jitter and the
-server's own Retry-After; a retried write may have taken effect the first time, so callers treat "already there" after
-a retry as an answer to be checked and not as a failure.
+Every request has a timeout. Transient failures (429, 5xx, broken connections) are retried with jitter and the server's
+own Retry-After. A retried write may have taken effect the first time, so callers check the object after "already
+exists" and do not take it for a failure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from koordpy.kube.http.transport import JSON, MaySend, Transport, always
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-# Metadata alone, for objects of which only owners and labels matter; a server that cannot do this sends all of them.
+# For objects of which only the metadata matters; a server that cannot do this sends whole objects.
 _METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 _METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
@@ -31,25 +31,25 @@ _LIST_TIMEOUT_S = 60.0  # a page of 500 large pods from a busy API server
 
 
 class NotLeading(ApiError):
-    """A write was held back because our leadership is not certain; it was not sent."""
+    """A write was not sent, because this process is not certain to be the leader."""
 
 
 class Client:
-    """The API server, as the rest of koordpy calls it."""
+    """The API server's REST API."""
 
     def __init__(self, transport: Transport, may_write: Callable[[], bool] = lambda: True) -> None:
         self._transport = transport
         self._may_write = may_write
 
     def guarded_by(self, may_write: Callable[[], bool]) -> Client:
-        """The same connection, writing only while `may_write()`; asked before each attempt and as it is sent."""
+        """A client that writes only while `may_write()`, which is asked before each attempt and on sending."""
         return Client(self._transport, may_write)
 
     async def get(self, path: str, *, metadata_only: bool = False) -> bytes:
         return await self._once("GET", path, timeout_s=_WRITE_TIMEOUT_S, accept=_METADATA if metadata_only else JSON)
 
     async def get_patiently(self, path: str) -> bytes:
-        """The answer, however long it takes until the API server can give one."""
+        """GET, retried until the API server answers; raises NotFound."""
         backoff = Backoff(first_s=0.1, most_s=5.0)
         while True:
             try:
@@ -71,14 +71,14 @@ class Client:
     def watch(
         self, path: str, *, metadata_only: bool = False, **query: str | int
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """The bytes of a watch, in whatever pieces they arrive."""
+        """The bytes of a watch, in chunks as they arrive."""
         accept = _METADATA if metadata_only else JSON
         return self._transport.stream(with_query(path, {"watch": "true", **query}), accept=accept)
 
     async def write(
         self, method: str, path: str, body: Any, *, content_type: str = JSON, attempts: int = 5, timeout_s: float = 0.0
     ) -> bytes:
-        """A write, tried again while the failure is one that passes."""
+        """A write, retried up to `attempts` times on transient failures."""
         encoded = body if isinstance(body, bytes) else msgspec.json.encode(body)
         backoff: Backoff | None = None
         for attempt in range(1, attempts + 1):

@@ -1,4 +1,4 @@
-"""How the API server refuses, as types, so that callers decide by type and not by status code."""
+"""Errors of the API server as types, so that callers decide by type and not by status code."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from koordpy.api.decode import decode_status
 
 
 class ApiError(Exception):
-    """The API server's refusal, or its silence; `str()` is one line a person can act on."""
+    """A request failed, or had no answer; `str()` is one line a person can act on."""
 
     def __init__(self, message: str, *, status: int = 0, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.status = status
-        self.retry_after = retry_after  # seconds the server asks to be left alone
+        self.retry_after = retry_after  # seconds, from the Retry-After header
 
 
 class Unauthorized(ApiError):
-    """401: the credentials are not, or no longer, accepted."""
+    """401: the credentials are not accepted, or have expired."""
 
 
 class Forbidden(ApiError):
-    """403: the credentials are good, the permission is missing; or admission refused."""
+    """403: the account lacks the permission, or admission denied the request."""
 
 
 class NotFound(ApiError):
@@ -27,11 +27,11 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """409: somebody else changed the object, or a precondition does not hold."""
+    """409: another client changed the object, or a precondition failed."""
 
 
 class AlreadyExists(Conflict):
-    """409 on create: an object of this name is there."""
+    """409 on create: an object of this name exists."""
 
 
 class Gone(ApiError):
@@ -39,11 +39,11 @@ class Gone(ApiError):
 
 
 class Invalid(ApiError):
-    """400 or 422: the request itself is wrong; trying again cannot help."""
+    """400 or 422: the request itself is invalid; a retry cannot help."""
 
 
 class Transient(ApiError):
-    """Worth trying again. The request may or may not have taken effect: ask before assuming either."""
+    """May be retried. The request may or may not have taken effect: GET the object before assuming either."""
 
 
 class TooManyRequests(Transient):
@@ -51,10 +51,10 @@ class TooManyRequests(Transient):
 
 
 class Unavailable(Transient):
-    """5xx, a time limit, or a broken connection."""
+    """5xx, a timeout, or a broken connection."""
 
 
-# A kube-apiserver asks for one second; whoever asks for a year would silence a watch for good.
+# kube-apiserver sends one second; a header of a year would stop a watch for good.
 _MOST_RETRY_AFTER_S = 300.0
 
 _BY_STATUS: dict[int, type[ApiError]] = {
@@ -70,7 +70,7 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 
 
 def error_of(method: str, path: str, status: int, body: bytes, retry_after: str | None = None) -> ApiError:
-    """The error for an answer that is not a success."""
+    """The error for an answer with a status of 300 or more."""
     answer = decode_status(body)
     kind = _BY_STATUS.get(status, Unavailable if status >= 500 else Invalid)
     if kind is Conflict and answer.reason == "AlreadyExists":
@@ -80,7 +80,7 @@ def error_of(method: str, path: str, status: int, body: bytes, retry_after: str 
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """What the header asks for; a date is ignored."""
+    """The seconds of a Retry-After header; a date is ignored."""
     if retry_after is None or not (retry_after.isascii() and retry_after.isdigit()):
         return None
     return min(float(retry_after), _MOST_RETRY_AFTER_S)

@@ -14,18 +14,20 @@ from koordpy.kube.errors import AlreadyExists, NotFound
 from koordpy.kube.writes import ObjectRef
 
 _LONGEST_NOTE = 1024  # the API server refuses more
-_SERIES_S = 6 * 60.0  # as client-go: said again within this time, it is the same story
+_SERIES_S = 6 * 60.0  # as client-go: an equal event within this time joins the series of the first
 _MOST_REMEMBERED = 4096
 
 
-class _Said(NamedTuple):
+class _Recorded(NamedTuple):
+    """The last event of a series."""
+
     name: str
     times: int
     at: float
 
 
 class Note(NamedTuple):
-    """What is to be said about an object, by whom."""
+    """The content of an event about an object."""
 
     about: ObjectRef
     kind: Literal["Normal", "Warning"]
@@ -36,42 +38,43 @@ class Note(NamedTuple):
 
 
 class EventRecorder:
-    """Writes events in the name of a scheduler. What is said again soon becomes a series of the first event."""
+    """Writes events in the name of a scheduler. An equal event soon after becomes a series of the first."""
 
     def __init__(self, client: Client, instance: str) -> None:
         self._client, self._instance = client, instance
-        self._recent: OrderedDict[Note, _Said] = OrderedDict()
+        self._recent: OrderedDict[Note, _Recorded] = OrderedDict()
 
     async def record_once(self, note: Note, now: float) -> None:
-        """Of something that happens to an object once in its life: there will be no series to remember it for."""
+        """Record an event that an object has once in its life: there will be no series."""
         await self._create(note, now)
 
     async def record(self, note: Note, now: float) -> None:
-        said = self._recent.pop(note, None)
-        if said is not None and now - said.at <= _SERIES_S:
+        """Record an event, or extend the series of an equal one."""
+        recorded = self._recent.pop(note, None)
+        if recorded is not None and now - recorded.at <= _SERIES_S:
             try:
-                await self._repeat(note, said, now)
-            except NotFound:  # the API server forgets events after an hour, or somebody deleted it
-                said = None
+                await self._extend_series(note, recorded, now)
+            except NotFound:  # events expire after an hour, or somebody deleted it
+                recorded = None
             else:
-                self._remember(note, _Said(said.name, said.times + 1, now))
+                self._remember(note, _Recorded(recorded.name, recorded.times + 1, now))
                 return
-        self._remember(note, _Said(await self._create(note, now), 1, now))
+        self._remember(note, _Recorded(await self._create(note, now), 1, now))
 
     async def _create(self, note: Note, now: float) -> str:
-        """Says what it is called. A name chosen here makes a retry harmless: the second create finds the first."""
+        """Create an event and return its name. The name is chosen here, so that a retried create finds the first."""
         name = f"{note.about.name[:230]}.{secrets.token_hex(8)}"
         with suppress(AlreadyExists):
             await self._client.write("POST", _events(note.about), self._body(note, name, now))
         return name
 
-    async def _repeat(self, note: Note, said: _Said, now: float) -> None:
-        series = {"count": said.times + 1, "lastObservedTime": micro_instant_of_seconds(now)}
-        path = f"{_events(note.about)}/{quote(said.name)}"
+    async def _extend_series(self, note: Note, recorded: _Recorded, now: float) -> None:
+        series = {"count": recorded.times + 1, "lastObservedTime": micro_instant_of_seconds(now)}
+        path = f"{_events(note.about)}/{quote(recorded.name)}"
         await self._client.write("PATCH", path, {"series": series}, content_type=MERGE_PATCH)
 
-    def _remember(self, note: Note, said: _Said) -> None:
-        self._recent[note] = said
+    def _remember(self, note: Note, recorded: _Recorded) -> None:
+        self._recent[note] = recorded
         while len(self._recent) > _MOST_REMEMBERED:
             self._recent.popitem(last=False)
 
@@ -104,5 +107,5 @@ def _events(about: ObjectRef) -> str:
 
 
 def _namespace(about: ObjectRef) -> str:
-    """Events live in namespaces; those about what does not are where `kubectl describe` looks for them."""
+    """Events about cluster-scoped objects are in `default`, where `kubectl describe` finds them."""
     return about.namespace or "default"

@@ -1,9 +1,8 @@
-"""A lane: a fixed number of workers that carry out calls in the order in which they were asked for.
+"""A lane: a fixed number of workers that carry out calls in the order in which they were put in.
 
-Binds have a wide lane of their own; conditions and warnings travel in a narrow one beside it, and let evictions pass,
-since a job waits for them. What nobody waits for, the `Scheduled` event of each pod, goes *behind* the binds: an event
-costs the API server as much as a bind does, and ten thousand of them would double the time until the last pod runs.
-Nothing is dropped.
+Binds have a wide lane. Conditions and warnings have a narrow one, *behind* evictions and binds, since jobs wait for
+these. The `Scheduled` events of pods are behind the binds too: an event costs the API server as much as a
+bind, and ten thousand of them would double the time until the last pod runs. No call is dropped.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ Call = Callable[[], Awaitable[None]]
 
 
 class Lane:
-    """Put calls in, `run` carries them out until cancelled. Calls handle their own errors.
+    """`put` adds calls, `run` carries them out until cancelled. Calls handle their own errors.
 
-    `on_error` is called after one that did not. A lane that is `behind` others waits until those are empty, but each of
-    its calls no longer than `patience_s`.
+    `on_error` is called after a call that raised. A lane that is `behind` others waits until those are empty, but each
+    of its calls no longer than `patience_s`.
     """
 
     def __init__(
@@ -40,16 +39,16 @@ class Lane:
         self._width, self._behind, self._patience_s, self._clock = width, behind, patience_s, clock
         self._on_error = on_error
         self._calls: asyncio.Queue[Call] = asyncio.Queue()
-        self._left = 0  # calls that are not done
+        self._undone = 0  # calls that are not done, begun ones included
 
     @property
     def is_idle(self) -> bool:
-        return not self._left
+        return not self._undone
 
     def put(self, call: Call) -> None:
-        self._left += 1
+        self._undone += 1
         if self._behind:
-            call = partial(self._in_turn, call, self._clock() + self._patience_s, self._behind)
+            call = partial(self._after_others, call, self._clock() + self._patience_s, self._behind)
         self._calls.put_nowait(call)
 
     def __len__(self) -> int:
@@ -57,13 +56,13 @@ class Lane:
         return self._calls.qsize()
 
     def clear(self) -> None:
-        """Forget what was not begun, as when leadership was lost."""
+        """Drop calls that no worker has taken, as when leadership is lost."""
         while not self._calls.empty():
             self._calls.get_nowait()
             self._done()
 
     async def drained(self) -> None:
-        """Return when everything that was put in has been carried out."""
+        """Return when all calls are done."""
         await self._calls.join()
 
     async def run(self) -> None:
@@ -71,7 +70,7 @@ class Lane:
             for _ in range(self._width):
                 group.create_task(self._work())
 
-    async def _in_turn(self, call: Call, latest: float, first: tuple[Lane, ...]) -> None:
+    async def _after_others(self, call: Call, latest: float, first: tuple[Lane, ...]) -> None:
         with suppress(TimeoutError):
             while (busy := next((lane for lane in first if not lane.is_idle), None)) is not None:
                 async with asyncio.timeout(latest - self._clock()):
@@ -91,5 +90,5 @@ class Lane:
                 self._done()
 
     def _done(self) -> None:
-        self._left -= 1
+        self._undone -= 1
         self._calls.task_done()

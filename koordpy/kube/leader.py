@@ -1,12 +1,13 @@
 """Leader election on a Lease: at most one process writes.
 
-Two clocks must agree that leadership has passed before anybody else takes it. The leader is certain of its lease only
-until `renew_deadline` after the *start* of its last successful renewal, on its own monotonic clock (which goes on while
-the process is stopped). The others wait until they have seen the lease unchanged for `lease_duration`, on theirs.
-The deadline is shorter than the duration, so the old leader is silent before the new one speaks.
+Two clocks must agree that a lease has expired before another candidate acquires it. The leader is certain of its lease
+only until `renew_deadline` after the *start* of its last successful renewal, on its own monotonic clock (which goes on
+while the process is stopped). The others wait until they have seen the lease unchanged for `lease_duration`, on theirs.
+The deadline is shorter than the duration, so the old leader stops writing before the new one starts.
 
-What no lease can prevent: a process stopped after its last look at the clock and before the kernel has its bytes sends
-them when it goes on. `Client` looks as late as it can (see `Transport.send`); what is left is one turn of the loop.
+What no lease can prevent: a process that is stopped after its last check of the clock and before the kernel has its
+bytes sends them when it goes on. `Client` checks as late as it can (see `Transport.send`); one turn of the event loop
+remains.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Timing:
     """kube-scheduler's defaults."""
 
     lease_duration_s: float = 15.0
-    renew_deadline_s: float = 10.0  # must be below the duration: the gap is what makes the hand-over safe
+    renew_deadline_s: float = 10.0  # must be below the duration: the difference makes the hand-over safe
     retry_period_s: float = 2.0
 
 
@@ -59,7 +60,7 @@ class LeaseName:
 
 
 class LeaderLease:
-    """Wants the lease, holds it while it can, gives it back at the end."""
+    """A candidate: acquires the lease, renews it while it can, and releases it at the end."""
 
     def __init__(
         self,
@@ -74,14 +75,14 @@ class LeaderLease:
         self._gauge = gauge  # 1 while we lead
         self._client, self._lease, self._identity, self._timing, self._clock = client, lease, identity, timing, clock
         self._decode = Decoder("Lease", Lease)
-        self._held: Lease | None = None  # as the API server last gave it to us
+        self._held: Lease | None = None  # as the API server last returned it
         self._certain_until = float("-inf")
-        self._observed = ""  # somebody else's resourceVersion
-        self._taken_until = float("-inf")  # they may be certain of it until then, counted from when we first saw it
-        self.trouble = ""  # why the lease cannot be asked for or renewed; empty while all is well
+        self._observed = ""  # resourceVersion of the lease of another holder
+        self._held_by_other_until = float("-inf")  # counted from when we first saw this version
+        self.trouble = ""  # why the lease cannot be acquired or renewed; empty while it can
 
     def holds(self) -> bool:
-        """Certain, at this very moment, that nobody else can lead."""
+        """Whether this process is certain, at this moment, that no other leads."""
         return self._clock() < self._certain_until
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
@@ -106,44 +107,44 @@ class LeaderLease:
     async def _acquire(self) -> None:
         while True:
             try:
-                if await self._try_to_take():
+                if await self._try_acquire():
                     return
                 self.trouble = ""
             except Conflict:
-                pass  # somebody was quicker; look again
+                pass  # another candidate was quicker
             except (ApiError, MalformedObject) as error:
                 if type(error).__name__ != self.trouble.partition(":")[0]:
                     log.warning("lease_unreachable", lease=self._lease.name, problem=str(error))
                 self.trouble = f"{type(error).__name__}: {error}"
             await asyncio.sleep(self._timing.retry_period_s * (1 + random.random() / 5))  # noqa: S311 - jitter
 
-    async def _try_to_take(self) -> bool:
-        """One look at the lease; True when it is ours."""
+    async def _try_acquire(self) -> bool:
+        """GET the lease, and create or update it if it is free; True when it is ours."""
         started = self._clock()
         try:
             found = self._decode(await self._client.get(self._lease.path))
         except NotFound:
-            if self._clock() < self._taken_until:  # deleted under its holder, who may not have noticed yet
+            if self._clock() < self._held_by_other_until:  # deleted: its holder may not have noticed yet
                 return False
             body = {
                 "metadata": {"name": self._lease.name, "namespace": self._lease.namespace},
                 "spec": self._spec(None),
             }
             return await self._store("POST", self._lease.collection, body, started)
-        if not self._is_free(found):
+        if not self._can_acquire(found):
             return False
         return await self._put(found, self._spec(found.spec), started)
 
-    def _is_free(self, found: Lease) -> bool:
-        """Nobody holds it, or we do (the answer to an earlier take was lost), or its holder was silent for too long."""
+    def _can_acquire(self, found: Lease) -> bool:
+        """No holder, or ours (the answer to an earlier write was lost), or not renewed for the lease duration."""
         if found.spec.holder_identity in (None, "", self._identity):
-            self._taken_until = float("-inf")
+            self._held_by_other_until = float("-inf")
             return True
         now = self._clock()
         if self._observed != found.metadata.resource_version:
             self._observed = found.metadata.resource_version
-            self._taken_until = now + (found.spec.lease_duration_seconds or self._timing.lease_duration_s)
-        return now >= self._taken_until
+            self._held_by_other_until = now + (found.spec.lease_duration_seconds or self._timing.lease_duration_s)
+        return now >= self._held_by_other_until
 
     async def _renew_until_lost(self) -> None:
         while self.holds():
@@ -162,16 +163,16 @@ class LeaderLease:
     async def _renew(self) -> bool:
         """False when the lease is not ours any more."""
         try:
-            return await self._put_again()
-        except (Conflict, Transient):  # a Lease that is gone is answered with 500: PUT could have made it, but not so
-            return await self._still_ours() and await self._put_again()
+            return await self._update_held()
+        except (Conflict, Transient):  # PUT of a deleted Lease with a version is answered with 500
+            return await self._still_ours() and await self._update_held()
 
-    async def _put_again(self) -> bool:
+    async def _update_held(self) -> bool:
         assert self._held is not None
         return await self._put(self._held, self._spec(self._held.spec), started=self._clock())
 
     async def _still_ours(self) -> bool:
-        """False if somebody took or deleted the lease; True if only the answer to our last renewal was lost."""
+        """False if the lease has another holder or was deleted; True if only the answer to a renewal was lost."""
         try:
             self._held = self._decode(await self._client.get(self._lease.path))
         except NotFound:
@@ -179,24 +180,24 @@ class LeaderLease:
         return self._held.spec.holder_identity == self._identity
 
     async def _release(self) -> None:
-        """Let the next one in at once. Nothing of ours writes any more; failing only costs the others the wait."""
+        """Let another candidate acquire at once. Nothing writes any more; if this fails, the others wait longer."""
         was_certain, self._certain_until = self.holds(), float("-inf")
         if not was_certain:
             return
         try:
             async with asyncio.timeout(_RELEASE_TIMEOUT_S):
                 try:
-                    await self._give_back()
-                except Conflict:  # a renewal was on its way when we were cancelled
+                    await self._clear_holder()
+                except Conflict:  # a renewal was in flight when we were cancelled
                     if await self._still_ours():
-                        await self._give_back()
+                        await self._clear_holder()
         except (ApiError, MalformedObject, TimeoutError) as error:
             log.warning("lease_not_released", lease=self._lease.name, problem=str(error) or "no answer in time")
 
-    async def _give_back(self) -> None:
+    async def _clear_holder(self) -> None:
         assert self._held is not None
-        given_back = msgspec.structs.replace(self._held.spec, holder_identity="", lease_duration_seconds=1)
-        await self._client.write("PUT", self._lease.path, _body(self._held, given_back), attempts=1)
+        released = msgspec.structs.replace(self._held.spec, holder_identity="", lease_duration_seconds=1)
+        await self._client.write("PUT", self._lease.path, _body(self._held, released), attempts=1)
 
     async def _put(self, current: Lease, spec: LeaseSpec, started: float) -> bool:
         return await self._store("PUT", self._lease.path, _body(current, spec), started)
@@ -214,7 +215,7 @@ class LeaderLease:
         transitions = 0 if before is None else (before.lease_transitions or 0) + (not mine)
         return LeaseSpec(
             holder_identity=self._identity,
-            # Whole seconds, and never fewer than we count on ourselves: the others wait for as long as it says here.
+            # Whole seconds, rounded up: the others wait for as long as the lease says.
             lease_duration_seconds=math.ceil(self._timing.lease_duration_s),
             acquire_time=before.acquire_time if before is not None and mine else now,
             renew_time=now,

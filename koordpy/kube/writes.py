@@ -1,7 +1,7 @@
-"""The writes a scheduler makes, each as one function that is right if it is the last thing we ever do.
+"""The writes of the scheduler, each as one function after which the process may crash.
 
-Every one of them names the pod by UID (and, where it matters, by resource version), so that a pod recreated under
-the same name, or bound by somebody else a moment ago, is never touched by mistake.
+Every write to a pod has its UID as a precondition (and, where it matters, the resource version): it never touches a
+pod that was recreated under the same name, or that another client has just bound.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _decode_pod = Decoder("Pod", Pod)
 
 
 class PodRef(NamedTuple):
-    """Which pod, beyond doubt."""
+    """One pod, by UID."""
 
     namespace: str
     name: str
@@ -46,7 +46,7 @@ class PodRef(NamedTuple):
 
 
 class ObjectRef(NamedTuple):
-    """Any object, as events name it."""
+    """Any object, for the `regarding` of an event."""
 
     api_version: str
     kind: str
@@ -56,18 +56,18 @@ class ObjectRef(NamedTuple):
 
 
 class BindOutcome(enum.Enum):
-    """What became of a bind."""
+    """The outcome of a bind."""
 
     BOUND = "bound"  # by this request, or by an earlier one whose answer was lost
-    GONE = "gone"  # the pod was deleted, or deleted and made again
-    TAKEN = "taken"  # somebody else bound it to another node
+    GONE = "gone"  # the pod was deleted, or deleted and recreated
+    TAKEN = "taken"  # another client bound it to another node
     REFUSED = "refused"  # still unbound: it is terminating or gated, or the API server keeps failing on it
 
 
 async def bind(client: Client, pod: PodRef, node: str) -> BindOutcome:
-    """Bind a pod to a node, and return only when it is known what became of it, however long the API server is away.
+    """Bind a pod to a node, and return only when the outcome is known, however long the API server does not answer.
 
-    A bind without an answer may have taken effect. Whoever took its room for free would overcommit the node.
+    A bind without an answer may have taken effect: unreserving its pod now could overcommit the node.
     """
     body = {
         "apiVersion": "v1",
@@ -80,14 +80,14 @@ async def bind(client: Client, pod: PodRef, node: str) -> BindOutcome:
     except NotFound:
         return BindOutcome.GONE
     except (Conflict, Transient):
-        return await _who_bound(client, pod, node)
+        return await _outcome_of(client, pod, node)
     return BindOutcome.BOUND
 
 
-async def _who_bound(client: Client, pod: PodRef, node: str) -> BindOutcome:
-    """A 409 may be the echo of our own first attempt, whose answer was lost: ask instead of guessing."""
+async def _outcome_of(client: Client, pod: PodRef, node: str) -> BindOutcome:
+    """The outcome by the pod itself: a 409 may come from our own first attempt, whose answer was lost."""
     try:
-        found = await _found(client, pod)
+        found = await _get_pod(client, pod)
     except NotFound:
         return BindOutcome.GONE
     if found.metadata.uid != pod.uid:
@@ -97,8 +97,8 @@ async def _who_bound(client: Client, pod: PodRef, node: str) -> BindOutcome:
     return BindOutcome.BOUND if found.spec.node_name == node else BindOutcome.TAKEN
 
 
-async def _found(client: Client, pod: PodRef) -> Pod:
-    """The pod, however long it takes until somebody answers who is the API server and not a proxy with a page."""
+async def _get_pod(client: Client, pod: PodRef) -> Pod:
+    """GET the pod, until the API server answers and not a proxy with a page of its own."""
     while True:
         try:
             return _decode_pod(await client.get_patiently(pod.path))
@@ -107,7 +107,7 @@ async def _found(client: Client, pod: PodRef) -> Pod:
 
 
 class Unscheduled(NamedTuple):
-    """What a `PodScheduled=False` condition says, and which state of the pod it speaks about."""
+    """The content of a `PodScheduled=False` condition, and the version of the pod that it is about."""
 
     reason: str
     message: str
@@ -119,7 +119,7 @@ class Unscheduled(NamedTuple):
 async def say_unscheduled(client: Client, pod: PodRef, condition: Unscheduled) -> None:
     """Set `PodScheduled=False`; raises Conflict when the pod has changed since.
 
-    Without the version, a patch that was held up could tell a pod that has been bound meanwhile that it is not.
+    Without the version, a delayed patch could write the condition to a pod that has been bound meanwhile.
     """
     body = {
         "metadata": {"resourceVersion": condition.version},
@@ -140,7 +140,7 @@ async def say_unscheduled(client: Client, pod: PodRef, condition: Unscheduled) -
 
 
 class Disruption(NamedTuple):
-    """What a `DisruptionTarget` condition says."""
+    """The content of a `DisruptionTarget` condition."""
 
     message: str
     generation: int
@@ -148,7 +148,7 @@ class Disruption(NamedTuple):
 
 
 async def say_disrupted(client: Client, pod: PodRef, disruption: Disruption) -> None:
-    """Tell a victim why it has to leave, before it has to."""
+    """Set `DisruptionTarget=True` on a victim, before it is deleted."""
     condition = {
         "type": DISRUPTION_TARGET,
         "status": "True",
@@ -162,15 +162,15 @@ async def say_disrupted(client: Client, pod: PodRef, disruption: Disruption) -> 
 
 
 async def is_still_there(client: Client, pod: PodRef) -> bool:
-    """Whether it is this very pod that has the name."""
+    """Whether the pod exists, with this UID."""
     try:
-        return (await _found(client, pod)).metadata.uid == pod.uid
+        return (await _get_pod(client, pod)).metadata.uid == pod.uid
     except NotFound:
         return False
 
 
 async def delete_pod(client: Client, pod: PodRef) -> None:
-    """Delete exactly this pod, with its own grace period; raises Conflict when another has taken its name."""
+    """Delete the pod, with its own grace period; raises Conflict when it was recreated under its name."""
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
     await client.write("DELETE", pod.path, body)
 
@@ -182,21 +182,21 @@ async def set_nominated_node(client: Client, pod: PodRef, node: str) -> None:
 
 
 async def annotate(client: Client, pod: PodRef, annotations: dict[str, str]) -> None:
-    """Put annotations on a pod; the API server answers 422 when another pod has taken its name."""
+    """Put annotations on a pod; the API server answers 422 when it was recreated under its name."""
     body = {"metadata": {"uid": pod.uid, "annotations": annotations}}
     await client.write("PATCH", pod.path, body, content_type=MERGE_PATCH)
 
 
 async def annotate_object(client: Client, about: ObjectRef, plural: str, annotations: dict[str, str]) -> None:
-    """Put annotations on an object of a namespace."""
+    """Put annotations on a namespaced object."""
     path = f"/apis/{about.api_version}/namespaces/{quote(about.namespace)}/{plural}/{quote(about.name)}"
     await client.write("PATCH", path, {"metadata": {"annotations": annotations}}, content_type=MERGE_PATCH)
 
 
 async def give_volume(client: Client, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-    """Tie a volume to a claim, as the volume controller would; it completes the claim's side.
+    """Set the `claimRef` of a volume, as the PersistentVolume controller would; that controller completes the claim.
 
-    Raises Conflict when somebody changed the volume since we looked. Repeating it after a lost answer changes nothing.
+    Raises Conflict when the volume has changed since. A repetition after a lost answer changes nothing.
     """
     meta = claim.metadata
     body = {
@@ -220,7 +220,7 @@ async def give_volume(client: Client, volume: PersistentVolume, claim: Persisten
 
 
 async def provision_for(client: Client, claim: PersistentVolumeClaim, node: str) -> None:
-    """Ask the claim's provisioner for a volume that this node can reach; raises Conflict as above."""
+    """Set `selected-node` on a claim, for its provisioner; raises Conflict as above."""
     meta = claim.metadata
     body = {"metadata": {"resourceVersion": meta.resource_version, "annotations": {SELECTED_NODE: node}}}
     path = f"/api/v1/namespaces/{quote(meta.namespace)}/persistentvolumeclaims/{quote(meta.name)}"

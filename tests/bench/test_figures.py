@@ -48,7 +48,7 @@ def test_the_newest_record_of_each_figure_is_what_a_run_compares_with():
     assert last["b"] == ("2026-01-01", Figure("b", "ms", (2.0,)))
 
 
-def test_a_record_that_cannot_be_read_is_named_and_passed_over(cache: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_record_that_cannot_be_read_is_named_and_skipped(cache: Path, capsys: pytest.CaptureFixture[str]):
     path = save(new_record([Figure("a", "ms", (1.0,))], {}))
     broken = path.with_name("broken.json")
     broken.write_text("{")

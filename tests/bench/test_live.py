@@ -45,12 +45,12 @@ async def test_a_run_sees_every_pod_bound_and_what_it_cost(real: Real, workload:
     assert seen.bound.keys() == workload.must_bind <= seen.created.keys()
     assert all(seen.started < bound <= seen.quiet for bound in seen.bound.values())
     assert seen.writes["POST pods/binding"] >= len(workload.must_bind)
-    assert seen.ending.evicted == workload.least_evictions
+    assert seen.outcome.evicted == workload.least_evictions
     assert 10 < seen.peak_mb < 2_000
     assert all(measure.of(seen) > 0 for measure in measures(workload))
 
 
-async def test_a_scheduler_that_dies_ends_the_run_with_its_last_words(real: Real):
+async def test_a_scheduler_that_exits_ends_the_run_with_the_end_of_its_log(real: Real):
     dying = Scheduler("dying", lambda _: [sys.executable, "-c", "import sys; sys.exit('no licence')"])
     with pytest.raises(BenchError, match=r"dying has ended(.|\n)*no licence"):
         await run(real.control_plane, real.namespace, BASIC, dying)

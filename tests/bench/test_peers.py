@@ -48,7 +48,7 @@ def test_a_peer_is_kept_with_its_definitions_and_nothing_else(go: Path):
     assert sorted(path.name for path in cache_directory().iterdir()) == [".lock", "koord-scheduler_v1.8.0"]
 
 
-def test_what_is_built_is_not_built_again_and_needs_no_go(go: Path):
+def test_a_peer_in_the_cache_is_not_built_again_and_needs_no_go(go: Path):
     build("koord-scheduler")
     go.unlink()
     assert build("koord-scheduler").program.exists()

@@ -27,7 +27,7 @@ def test_the_cluster_is_never_fuller_than_wanted_and_the_next_job_waits_until_ot
     assert replay._now > 100.0
 
 
-def test_a_job_that_is_larger_than_the_cluster_is_passed_over():
+def test_a_job_that_is_larger_than_the_cluster_is_skipped():
     huge = TraceJob("huge", 0.0, 1.0, (WORKER._replace(pods=33),))
     replay = Replay(32, GATHERED)
     assert list(replay.run([*gangs(6), huge])) == list(Replay(32, GATHERED).run(gangs(6)))

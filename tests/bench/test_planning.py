@@ -14,7 +14,7 @@ TINY = Sizes(
     neighbour_pods=300,
     loaded_nodes=5,
     loaded_pods=1_100,
-    parked=30,
+    unschedulable=30,
     full_nodes=5,
     events=2,
     growth_nodes=(10, 20),
@@ -76,19 +76,19 @@ def test_a_gathered_gang_that_does_not_fit_is_an_error_and_no_figure():
 
 
 @pytest.mark.parametrize("shapes", [1, 30])
-def test_room_for_nobody_wakes_nobody(shapes: int):
+def test_an_event_without_room_for_any_pod_activates_none(shapes: int):
     full = wakeups.FullCluster(nodes=5)
     full.add_unschedulable(30, shapes, wakeups.TOO_MUCH_M)
     assert [attempts for _, attempts in full.events(3)] == [0, 0, 0]
 
 
-def test_room_for_one_wakes_one_of_a_shape_and_the_next_when_that_one_is_placed():
+def test_room_for_one_activates_one_of_a_shape_and_the_next_when_that_one_is_placed():
     full = wakeups.FullCluster(nodes=5)
     full.add_unschedulable(30, 1, wakeups.FITS_ONE_M)
     assert [attempts for _, attempts in full.events(3)] == [2, 2, 2]
 
 
-def test_parking_pods_that_find_room_is_an_error():
+def test_unschedulable_pods_that_find_room_are_an_error():
     full = wakeups.FullCluster(nodes=5)
     list(full.events(1))
     with pytest.raises(BenchError, match="29 of 30 pods are parked"):

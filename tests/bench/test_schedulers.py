@@ -43,7 +43,7 @@ def test_every_setting_of_a_tuning_reaches_the_scheduler_and_its_text(site: Site
     )
 
 
-def test_a_scheduler_as_shipped_is_told_nothing_for_speed(site: Site):
+def test_a_scheduler_as_shipped_has_no_setting_for_speed(site: Site):
     command = framework.koord_scheduler(site, AS_SHIPPED)
     configuration = _configuration(command)
     assert command[0] == "/peers/program"

@@ -17,7 +17,7 @@ def _pod(name: str, cpu: str = "500m", node: str = "") -> Json:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def test_a_node_that_is_full_to_the_last_bit_is_right():
+def test_a_node_that_is_exactly_full_is_right():
     assert overcommitted([_node("n1")], [_pod("a", node="n1"), _pod("b", node="n1"), _pod("waiting")]) == []
 
 
@@ -42,7 +42,7 @@ def test_a_node_that_does_not_exist_holds_nothing():
     assert overcommitted([_node("n1")], [_pod("a", node="n2")]) == ["n2 does not exist, and pods are bound to it"]
 
 
-def test_a_node_that_held_too_much_for_a_moment_is_named():
+def test_a_node_that_was_overcommitted_for_a_moment_is_named():
     running = Gang("old", 1, requests={"cpu": "1"}, on=("n1",))
     workload = Workload("w", (_node("n1"),), (Gang("new", 1, requests={"cpu": "1"}),), running=(running,))
     nodes = {"old-0000": "n1", "new-0000": "n1"}
@@ -69,11 +69,11 @@ def test_a_gang_in_part_is_named_and_a_whole_one_is_not():
     ]
 
 
-def test_members_of_an_app_may_come_one_by_one():
-    assert partial(Workload("w", (), (Gang("app", 2, together=False),)), {"app-0000": "n1"}) == []
+def test_members_of_an_app_may_be_bound_one_by_one():
+    assert partial(Workload("w", (), (Gang("app", 2, all_or_nothing=False),)), {"app-0000": "n1"}) == []
 
 
-def test_evictions_that_had_to_be_are_right_and_more_are_not():
+def test_necessary_evictions_are_right_and_more_are_not():
     workload = Workload("w", (), (), least_evictions=2)
     assert needless(workload, 2) == []
     assert needless(workload, 3) == ["3 pods were evicted, of 2 that had to be"]

@@ -6,37 +6,37 @@ from pathlib import Path
 import pytest
 
 from bench.figures import Figure
-from bench.live import dress, network
-from bench.live.dress import SCHEDULER_NAME, Dresser
+from bench.live import manifests, network
+from bench.live.manifests import SCHEDULER_NAME, ManifestsOf
 from bench.live.measures import RATE, figure_name
 from bench.live.objects import Gang
 from bench.live.rounds import recorded, takes_part
 from bench.live.schedulers import SCHEDULERS
 from bench.live.workloads import NAMES, gangs, never_fits, preempt, streaming, topology, workload
 
-DRESSERS = [dress.singly, dress.koordinator, dress.sigs, dress.volcano]
+ALL_MANIFESTS = [manifests.plain_pods, manifests.koordinator, manifests.sigs, manifests.volcano]
 
 
-@pytest.mark.parametrize("dresser", DRESSERS)
-def test_every_scheduler_gets_the_same_pods_but_for_what_says_gang(dresser: Dresser):
+@pytest.mark.parametrize("manifests_of", ALL_MANIFESTS)
+def test_every_scheduler_gets_the_same_pods_but_for_labels_and_annotations_of_gangs(manifests_of: ManifestsOf):
     gang = Gang("train", 3, gather=network.LAYERS)
-    for pod, plain in zip(dresser(gang, "ns").pods, dress.singly(gang, "ns").pods, strict=True):
+    for pod, plain in zip(manifests_of(gang, "ns").pods, manifests.plain_pods(gang, "ns").pods, strict=True):
         assert pod["metadata"]["name"] == plain["metadata"]["name"]
         assert pod["spec"] == plain["spec"]
         assert pod["spec"]["schedulerName"] == SCHEDULER_NAME
 
 
-@pytest.mark.parametrize("dresser", [dress.sigs, dress.volcano])
-def test_a_podgroup_asks_for_every_member(dresser: Dresser):
-    ((_, group),) = dresser(Gang("train", 3), "ns").objects
+@pytest.mark.parametrize("manifests_of", [manifests.sigs, manifests.volcano])
+def test_the_minimum_of_a_podgroup_is_every_member(manifests_of: ManifestsOf):
+    ((_, group),) = manifests_of(Gang("train", 3), "ns").objects
     assert (group["metadata"]["name"], group["spec"]["minMember"]) == ("train", 3)
 
 
-@pytest.mark.parametrize("dresser", DRESSERS)
-def test_an_app_is_never_dressed_as_a_gang_that_must_be_whole(dresser: Dresser):
-    dressed = dresser(Gang("app", 3, together=False), "ns")
-    assert all(group["spec"]["minMember"] == 1 for _, group in dressed.objects)
-    assert not any("min-available" in key for pod in dressed.pods for key in pod["metadata"]["annotations"])
+@pytest.mark.parametrize("manifests_of", ALL_MANIFESTS)
+def test_an_app_is_never_a_gang_with_a_minimum(manifests_of: ManifestsOf):
+    manifests = manifests_of(Gang("app", 3, all_or_nothing=False), "ns")
+    assert all(group["spec"]["minMember"] == 1 for _, group in manifests.objects)
+    assert not any("min-available" in key for pod in manifests.pods for key in pod["metadata"]["annotations"])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,14 +54,14 @@ def test_the_giant_asks_for_twice_the_cluster_and_the_others_fit():
     assert made.must_bind == {name for gang in others for name in gang.member_names()}
 
 
-def test_who_preempts_needs_a_whole_node_for_each_member_and_every_node_is_full():
+def test_the_preemptor_needs_a_whole_node_for_each_member_and_every_node_is_full():
     made = preempt(node_count=6, size=3)
     assert sorted(gang.on[0] for gang in made.running) == sorted(n["metadata"]["name"] for n in made.nodes)
     assert {gang.requests["cpu"] for gang in (*made.running, *made.gangs)} == {"4"}
     assert made.least_evictions == made.gangs[0].size
 
 
-def test_the_ceiling_is_measured_only_where_dealing_pods_out_is_the_same():
+def test_the_bare_client_runs_only_workloads_that_fit_wherever_they_are_bound():
     bare, kube = SCHEDULERS["bare client"], SCHEDULERS["kube-scheduler"]
     assert takes_part(bare, gangs(2, 2, 4))
     assert takes_part(bare, streaming(2, 2, 4))
@@ -73,7 +73,7 @@ def test_the_ceiling_is_measured_only_where_dealing_pods_out_is_the_same():
     assert not takes_part(kube, never_fits(4, 2, 2))
 
 
-def test_records_are_found_again_by_workload_measure_and_scheduler():
+def test_records_are_found_by_workload_measure_and_scheduler():
     made, volcano = gangs(2, 2, 4), SCHEDULERS["volcano"]
     kept = Figure(figure_name(RATE.name, made, "volcano"), "", (1.0,), configuration=volcano.configuration)
     found = recorded(made, [SCHEDULERS["koordpy"], volcano], {kept.name: kept})

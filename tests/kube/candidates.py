@@ -1,4 +1,4 @@
-"""Candidates for one lease, each with a connection of its own that can be slowed, cut and robbed of its answers."""
+"""Candidates for one lease, each with a transport of its own that injects faults."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Kind = Literal["down", "late", "slow", "lost", "crashed"]
 
 
 @dataclass(frozen=True)
-class Weather:
-    """What a candidate's connection suffers, from `start` for `length` seconds.
+class Fault:
+    """A fault of a candidate's transport, from `start` for `length` seconds.
 
-    down: nothing gets through. late: requests take effect `length` later, even when nobody waits for them any more.
-    slow: the answer takes `length`. lost: requests take effect and the answer never comes. crashed: it is killed.
+    down: no request arrives. late: requests take effect `length` later, even after their timeout. slow: answers take
+    `length`. lost: requests take effect and the answer never arrives. crashed: the candidate is killed.
     """
 
     kind: Kind
@@ -36,31 +36,31 @@ class Weather:
 
 
 @dataclass
-class Line:
-    """A connection with weather."""
+class FaultyTransport:
+    """A transport with faults."""
 
     inner: DirectTransport
-    weather: list[Weather] = field(default_factory=list)
-    on_their_way: set[asyncio.Task[Response]] = field(default_factory=set)
+    faults: list[Fault] = field(default_factory=list)
+    in_flight: set[asyncio.Task[Response]] = field(default_factory=set)
 
     async def send(
         self, method: str, path: str, body: bytes = b"", *, content_type: str, timeout_s: float, **more: Any
     ) -> Response:
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._suffer(method, path, body, content_type)
+                return await self._send_with_fault(method, path, body, content_type)
         except TimeoutError:
             raise Unavailable(f"{method} {path}: no answer in time") from None
 
-    async def _suffer(self, method: str, path: str, body: bytes, content_type: str) -> Response:
-        weather = next((w for w in self.weather if w.start <= now() < w.start + w.length), None)
-        kind = weather.kind if weather else "fine"
-        pause = weather.length if weather else 0.0
+    async def _send_with_fault(self, method: str, path: str, body: bytes, content_type: str) -> Response:
+        faults = next((fault for fault in self.faults if fault.start <= now() < fault.start + fault.length), None)
+        kind = faults.kind if faults else "fine"
+        pause = faults.length if faults else 0.0
         if kind == "down":
             raise Unavailable("down")
         sent = asyncio.ensure_future(self._arrive(pause if kind == "late" else 0, method, path, body, content_type))
-        self.on_their_way.add(sent)
-        answer = await asyncio.shield(sent)  # a request that is on its way cannot be called back
+        self.in_flight.add(sent)
+        answer = await asyncio.shield(sent)  # a request in flight cannot be cancelled
         if kind == "lost":
             raise Unavailable("the answer was lost")
         await asyncio.sleep(pause if kind == "slow" else 0)
@@ -75,12 +75,12 @@ class Line:
 
 
 class Candidate:
-    """One process that wants to lead."""
+    """One process that takes part in leader election."""
 
-    def __init__(self, world: World, name: str, timing: Timing = TIMING, weather: list[Weather] | None = None) -> None:
+    def __init__(self, world: World, name: str, timing: Timing = TIMING, faults: list[Fault] | None = None) -> None:
         self.name = name
-        self.line = Line(DirectTransport(world.cluster.handle), weather or [])
-        self.lease = LeaderLease(Client(self.line), NAME, name, timing, clock=asyncio.get_running_loop().time)
+        self.transport = FaultyTransport(DirectTransport(world.cluster.handle), faults or [])
+        self.lease = LeaderLease(Client(self.transport), NAME, name, timing, clock=asyncio.get_running_loop().time)
         self.led: list[float] = []  # when it began to lead
         self.stopped: list[float] = []  # when it was told to stop
         self.task: asyncio.Task[None] | None = None
@@ -95,8 +95,8 @@ class Candidate:
         await asyncio.wait([self.task])
 
     async def crash(self) -> None:
-        """kill -9: nothing more is sent. What it believed dies with it."""
-        self.line.weather.insert(0, Weather("down", 0, float("inf")))
+        """kill -9: nothing more is sent, and its state is lost."""
+        self.transport.faults.insert(0, Fault("down", 0, float("inf")))
         self.lease._certain_until = float("-inf")
         await self.stop()
 
@@ -109,7 +109,7 @@ class Candidate:
 
 
 @contextlib.asynccontextmanager
-async def standing(*candidates: Candidate) -> AsyncIterator[None]:
+async def running_candidates(*candidates: Candidate) -> AsyncIterator[None]:
     for candidate in candidates:
         candidate.start()
     try:
@@ -117,7 +117,7 @@ async def standing(*candidates: Candidate) -> AsyncIterator[None]:
     finally:
         for candidate in candidates:
             await candidate.stop()
-            for request in candidate.line.on_their_way:
+            for request in candidate.transport.in_flight:
                 request.cancel()
 
 

@@ -159,7 +159,7 @@ async def test_a_refused_client_certificate_is_replaced_at_once(places) -> None:
     assert here.server.served == ["old", "old", "new"]
 
 
-async def test_a_client_certificate_that_stays_refused_is_not_shown_twice(places) -> None:
+async def test_a_client_certificate_that_stays_refused_is_not_sent_twice(places) -> None:
     async with world(places) as here:
         here.server.refuses.add("old")
         with pytest.raises(Unauthorized):
@@ -167,7 +167,7 @@ async def test_a_client_certificate_that_stays_refused_is_not_shown_twice(places
     assert here.server.served == ["old"]
 
 
-async def test_a_watch_that_is_refused_shows_the_new_certificate_at_the_next_attempt(places) -> None:
+async def test_a_watch_that_is_refused_sends_the_new_certificate_at_the_next_attempt(places) -> None:
     async with world(places) as here:
         here.server.refuses.add("old")
         here.files.put(client=here.authority.client("new", "group"))
@@ -215,7 +215,9 @@ async def test_the_old_authority_is_not_trusted_any_more(places, monkeypatch) ->
 
 @pytest.mark.parametrize("name", ["ca.crt", "client.crt", "client.key"])
 @pytest.mark.parametrize("harm", ["cut", "emptied", "deleted", "garbage"])
-async def test_a_broken_file_leaves_what_was_there_with_one_warning(places, monkeypatch, log, name, harm) -> None:
+async def test_a_broken_file_leaves_the_old_certificates_in_use_with_one_warning(
+    places, monkeypatch, log, name, harm
+) -> None:
     async with world(places) as here:
         file = here.files.directory / name
         whole = file.read_bytes()
@@ -255,9 +257,9 @@ async def test_a_certificate_without_its_key_is_used_when_the_key_has_come(place
     assert warnings(log) == ["certificates_not_read"]
 
 
-async def test_the_files_are_not_looked_at_for_each_request(places, monkeypatch) -> None:
+async def test_the_files_are_not_read_for_each_request(places, monkeypatch) -> None:
     looks = 0
-    look = certificates._content
+    look = certificates._digest
 
     def counted(configuration: Any) -> bytes:
         nonlocal looks
@@ -265,15 +267,13 @@ async def test_the_files_are_not_looked_at_for_each_request(places, monkeypatch)
         return look(configuration)
 
     async with world(places) as here:
-        monkeypatch.setattr(certificates, "_content", counted)
+        monkeypatch.setattr(certificates, "_digest", counted)
         for _ in range(50):
             await here.client.page(NODES)
         assert looks == 0
 
 
-async def test_an_authority_that_stays_wrong_is_looked_at_now_and_then_and_not_for_each_connection(
-    places, monkeypatch
-) -> None:
+async def test_an_authority_that_stays_wrong_is_not_reread_for_each_connection(places, monkeypatch) -> None:
     looks = 0
 
     def look(_: certificates.Certificates) -> None:
@@ -282,7 +282,7 @@ async def test_an_authority_that_stays_wrong_is_looked_at_now_and_then_and_not_f
 
     async with world(places) as here:
         monkeypatch.setattr(certificates.Certificates, "refresh", look)
-        monkeypatch.setattr(credentials, "_AFTER_FAILURE_S", 30)
+        monkeypatch.setattr(credentials, "_REREAD_AFTER_FAILURE_S", 30)
         show(here.server.context, Authority(places / "second"))
         later(monkeypatch, 31)
         for _ in range(20):
@@ -298,13 +298,13 @@ async def test_certificates_inside_the_kubeconfig_are_rotated_with_it(places, mo
         async with HttpTransport(await load_credentials(str(path)), connections=4) as transport:
             client = Client(transport)
             await client.page(NODES)
-            before = set(identity._written.values())
+            before = set(identity._temporary_files.values())
             here.files.put(client=here.authority.client("new", "group"))
             here.files.kubeconfig(here.server.url)
             inline(path, here.files.directory)
             later(monkeypatch, 61)
             await client.page(NODES)
-            after = set(identity._written.values())
+            after = set(identity._temporary_files.values())
     assert here.server.served == ["old", "new"]
     assert len(before) == len(after) == 3
     assert not any(map(os.path.exists, before - after)), "a replaced key is not left lying about"
@@ -336,13 +336,13 @@ async def test_a_key_that_wants_a_passphrase_stops_the_start_instead_of_asking_f
 
 
 @pytest.mark.parametrize(("server", "expected"), [("HTTPS://x", True), ("https://x", True), ("HTTP://x", False)])
-async def test_capitals_in_the_scheme_do_not_send_a_token_in_the_clear(tmp_path, server: str, expected: bool) -> None:
+async def test_capitals_in_the_scheme_do_not_send_a_token_in_plain_text(tmp_path, server: str, expected: bool) -> None:
     found = await load_credentials(str(kubeconfig(tmp_path / "k", {"token": "secret"}, server=server)))
     assert (found.ssl_context is not None) is expected
     assert Address.of(found.url).is_tls is expected
 
 
-async def test_a_server_with_tls_is_never_reached_without(places) -> None:
+async def test_a_server_with_tls_is_never_reached_without_tls(places) -> None:
     with pytest.raises(ssl.SSLError):
         await Dialer("https://127.0.0.1:1").connect(asyncio.Protocol, None, 1)
 

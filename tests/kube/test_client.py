@@ -27,7 +27,7 @@ from tests.kube.world import PODS, World, now, until
 pytestmark = pytest.mark.looptime
 
 
-async def test_a_write_is_tried_again_while_the_failure_is_one_that_passes() -> None:
+async def test_a_write_is_retried_on_transient_failures() -> None:
     async with World() as world:
         world.faults.add(Rule(Fault.STATUS, status=503))
         world.faults.add(Rule(Fault.DROP))
@@ -46,7 +46,7 @@ async def test_a_write_is_given_up_after_its_attempts_with_the_last_error() -> N
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 409, 422])
-async def test_what_time_cannot_heal_is_not_tried_again(status: int) -> None:
+async def test_a_permanent_failure_is_not_retried(status: int) -> None:
     async with World() as world:
         world.faults.add(Rule(Fault.STATUS, status=status, count=None))
         with pytest.raises(ApiError) as caught:
@@ -55,7 +55,7 @@ async def test_what_time_cannot_heal_is_not_tried_again(status: int) -> None:
         assert len(world.requests) == 1
 
 
-async def test_a_server_that_asks_for_a_pause_gets_it() -> None:
+async def test_a_retry_waits_for_the_retry_after_of_the_server() -> None:
     async with World() as world:
         world.faults.add(Rule(Fault.STATUS, status=429, retry_after=7))
         await world.client.write("POST", PODS, pod_json("a"))
@@ -96,13 +96,13 @@ async def test_the_guard_is_asked_again_before_every_retry() -> None:
         assert len(world.requests) == 2
 
 
-async def test_the_guard_does_not_hold_up_reading() -> None:
+async def test_the_guard_does_not_apply_to_reads() -> None:
     async with World() as world:
         await world.create("a")
         assert b'"a"' in await world.client.guarded_by(lambda: False).get(f"{PODS}/a")
 
 
-async def test_a_patient_get_outlasts_an_outage_and_is_not_patient_with_a_refusal() -> None:
+async def test_a_patient_get_outlasts_an_outage_and_raises_not_found() -> None:
     async with World() as world:
         await world.create("a")
         rule = world.faults.add(Rule(Fault.DROP, count=None))
@@ -125,8 +125,8 @@ async def test_a_page_carries_what_the_next_one_needs() -> None:
         assert second.metadata.continue_ == ""
 
 
-async def test_two_writes_at_once_do_not_come_back_in_step() -> None:
-    """Half of each pause is chance: a thousand clients refused together must not return together."""
+async def test_two_writes_do_not_retry_in_step() -> None:
+    """Half of each delay is jitter: a thousand clients refused at once must not retry at once."""
     async with World() as world:
         world.faults.add(Rule(Fault.STATUS, status=503, count=2))
         await asyncio.gather(*(world.client.write("POST", PODS, pod_json(name)) for name in ("a", "b")))

@@ -1,4 +1,4 @@
-"""Who we are: kubeconfigs of every kind and the service account of a pod, kept fresh; one line when they are bad."""
+"""Credentials of kubeconfigs of every kind and of service accounts, kept up to date; one line when they are bad."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_a_token_is_sent_as_it_stands(tmp_path) -> None:
     assert await found.headers() == {"Authorization": "Bearer secret"}
 
 
-async def test_what_is_plain_is_read_without_the_large_library(tmp_path) -> None:
+async def test_a_plain_kubeconfig_is_read_without_kubernetes_asyncio(tmp_path) -> None:
     """Its import is half of what a start takes."""
     path = kubeconfig(tmp_path / "k", {"token": "secret"})
     code = (
@@ -95,7 +95,9 @@ async def test_a_token_file_is_read_again_after_a_minute_and_its_newline_is_not_
     assert await found.headers() == {"Authorization": "Bearer second"}
 
 
-async def test_a_token_file_that_is_missing_for_a_moment_is_not_the_end(tmp_path, monkeypatch, log) -> None:
+async def test_a_token_file_that_is_missing_for_a_moment_leaves_the_old_token_in_use(
+    tmp_path, monkeypatch, log
+) -> None:
     token = tmp_path / "token"
     token.write_text("first")
     found = await load_credentials(str(kubeconfig(tmp_path / "k", {"tokenFile": str(token)})))
@@ -202,7 +204,7 @@ _GARBAGE = {
 
 
 @pytest.mark.parametrize("content", _GARBAGE.values(), ids=_GARBAGE)
-async def test_garbage_is_one_line_that_names_the_file(tmp_path, content) -> None:
+async def test_an_invalid_kubeconfig_is_one_line_that_names_the_file(tmp_path, content) -> None:
     (tmp_path / "k").write_text(content)
     with pytest.raises(BadCredentials, match=rf"^kubeconfig {tmp_path}/k: .+") as caught:
         await load_credentials(str(tmp_path / "k"))
@@ -248,11 +250,11 @@ async def test_outside_of_a_pod_and_without_a_kubeconfig_the_user_learns_what_wa
         await load_credentials(None)
 
 
-# --- on the wire ---
+# --- in requests ---
 
 
 @pytest.fixture
-async def gatekeeper() -> AsyncIterator[dict[str, Any]]:
+async def token_server() -> AsyncIterator[dict[str, Any]]:
     """A server that takes only the token in `accepted`, and remembers which ones it was shown."""
     state: dict[str, Any] = {"accepted": "Bearer second", "shown": []}
 
@@ -270,37 +272,37 @@ async def gatekeeper() -> AsyncIterator[dict[str, Any]]:
     await runner.cleanup()
 
 
-async def test_after_401_the_token_is_read_again_and_the_request_repeated_once(tmp_path, gatekeeper) -> None:
+async def test_after_401_the_token_is_read_again_and_the_request_repeated_once(tmp_path, token_server) -> None:
     token = tmp_path / "token"
     token.write_text("first")
-    path = kubeconfig(tmp_path / "k", {"tokenFile": str(token)}, server=gatekeeper["url"])
+    path = kubeconfig(tmp_path / "k", {"tokenFile": str(token)}, server=token_server["url"])
     async with HttpTransport(await load_credentials(str(path)), connections=4) as transport:
         token.write_text("second")
         await Client(transport).page(NODES)
-        assert gatekeeper["shown"] == ["Bearer first", "Bearer second"]
+        assert token_server["shown"] == ["Bearer first", "Bearer second"]
 
 
-async def test_a_token_that_stays_wrong_is_not_sent_twice(tmp_path, gatekeeper) -> None:
-    path = kubeconfig(tmp_path / "k", {"token": "wrong"}, server=gatekeeper["url"])
+async def test_a_token_that_stays_wrong_is_not_sent_twice(tmp_path, token_server) -> None:
+    path = kubeconfig(tmp_path / "k", {"token": "wrong"}, server=token_server["url"])
     async with HttpTransport(await load_credentials(str(path)), connections=4) as transport:
         with pytest.raises(Unauthorized):
             await Client(transport).page(NODES)
-        assert gatekeeper["shown"] == ["Bearer wrong"]
+        assert token_server["shown"] == ["Bearer wrong"]
 
 
-async def test_when_many_requests_are_refused_at_once_all_of_them_use_the_new_token(tmp_path, gatekeeper) -> None:
+async def test_when_many_requests_are_refused_at_once_all_of_them_use_the_new_token(tmp_path, token_server) -> None:
     user = exec_plugin(tmp_path)
-    gatekeeper["accepted"] = "Bearer token-2"
-    path = kubeconfig(tmp_path / "k", user, server=gatekeeper["url"])
+    token_server["accepted"] = "Bearer token-2"
+    path = kubeconfig(tmp_path / "k", user, server=token_server["url"])
     async with HttpTransport(await load_credentials(str(path)), connections=20) as transport:
         await asyncio.gather(*(Client(transport).page(NODES) for _ in range(10)))
     assert (tmp_path / "calls").read_text() == "xx", "and the plugin was asked once for all of them"
 
 
-async def test_a_watch_that_is_refused_renews_the_token_for_the_next_attempt(tmp_path, gatekeeper) -> None:
+async def test_a_watch_that_is_refused_renews_the_token_for_the_next_attempt(tmp_path, token_server) -> None:
     token = tmp_path / "token"
     token.write_text("first")
-    path = kubeconfig(tmp_path / "k", {"tokenFile": str(token)}, server=gatekeeper["url"])
+    path = kubeconfig(tmp_path / "k", {"tokenFile": str(token)}, server=token_server["url"])
     async with HttpTransport(await load_credentials(str(path)), connections=4) as transport:
         token.write_text("second")
         with pytest.raises(Unauthorized):

@@ -34,7 +34,7 @@ class Seen:
 
 
 @pytest.mark.looptime
-async def test_a_reflector_hears_the_metadata_in_its_list_and_in_its_watch() -> None:
+async def test_a_reflector_gets_metadata_in_its_list_and_in_its_watch() -> None:
     async with World() as world:
         await world.create("a")
         seen = Seen()
@@ -48,7 +48,7 @@ async def test_a_reflector_hears_the_metadata_in_its_list_and_in_its_watch() -> 
 
 
 @pytest.mark.looptime
-async def test_a_server_that_sends_whole_objects_is_understood() -> None:
+async def test_a_server_that_sends_whole_objects_instead_of_metadata_is_understood() -> None:
     seen = Seen()
     script = Scripted([[plain_pod("a")]], [[line("ADDED", plain_pod("b", version=1001)), HANG]])
     async with running(Reflector(Client(script), METADATA, seen).run()):

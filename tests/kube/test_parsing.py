@@ -62,7 +62,7 @@ def test_a_status_has_three_digits_and_a_meaning(status: bytes) -> None:
         read(b"HTTP/1.1 " + status + b" OK\r\nContent-Length: 5\r\n\r\nhello")
 
 
-def test_nobody_has_asked_for_another_protocol() -> None:
+def test_an_upgrade_to_another_protocol_is_an_error() -> None:
     with pytest.raises(NotHttp):
         read(b"HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
 
@@ -98,7 +98,7 @@ def fed_until_given_up(parser: AnswerParser, start: bytes, more: bytes) -> tuple
     ],
     ids=["headers", "header", "reason", "interim answers", "lines", "size", "extension", "trailer", "trailers"],
 )
-def test_what_goes_on_without_a_body_is_given_up(start: bytes, more: bytes) -> None:
+def test_overhead_without_a_body_is_limited(start: bytes, more: bytes) -> None:
     fed, why = fed_until_given_up(AnswerParser(), start, more)
     assert f"over {MOST_OVERHEAD} bytes" in why
     assert fed <= MOST_OVERHEAD + len(start) + len(more)
@@ -137,7 +137,7 @@ def test_the_next_answer_is_read_after_the_first() -> None:
 
 
 @pytest.mark.parametrize("surplus", [b"garbage", WHOLE, b"HTTP/1.1 100 Continue\r\n\r\n"])
-def test_an_answer_with_something_behind_it_counts_and_is_the_last(surplus: bytes) -> None:
+def test_an_answer_followed_by_surplus_bytes_counts_and_is_the_last(surplus: bytes) -> None:
     parser = AnswerParser()
     assert feed(parser, WHOLE + surplus) == (200, b"hello")
     assert not parser.can_go_on
@@ -219,7 +219,7 @@ def outcome(pieces: Iterable[bytes]) -> tuple[str, int, bytes]:
 
 @settings(deadline=None)
 @given(broken_answers(), st.sets(st.integers(1, 600), max_size=20))
-def test_whatever_comes_is_read_to_an_end_and_the_same_for_every_split(raw: bytes, cuts: set[int]) -> None:
+def test_random_bytes_parse_to_the_same_end_for_every_split(raw: bytes, cuts: set[int]) -> None:
     whole = outcome([raw])
     assert outcome(pieces_of(raw, cuts)) == whole
     assert outcome(pieces_of(raw, range(1, len(raw)))) == whole

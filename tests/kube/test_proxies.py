@@ -12,7 +12,7 @@ API = "https://api.example.com:6443"
 ENVIRONMENT = {"HTTPS_PROXY": "http://secure:3128", "HTTP_PROXY": "http://plain:3128"}
 
 
-def test_without_any_there_is_none() -> None:
+def test_without_proxy_settings_there_is_no_proxy() -> None:
     assert proxy_for(API, None, {}) is None
 
 
@@ -29,16 +29,16 @@ def test_without_any_there_is_none() -> None:
         (API, {"HTTP_PROXY": "http://plain:3128", "HTTPS_PROXY": ""}, "None"),
     ],
 )
-def test_the_environment_names_one_for_servers_with_tls_and_one_for_plain_ones(url, environment, expected) -> None:
+def test_the_environment_names_a_proxy_for_tls_and_one_for_plain_http(url, environment, expected) -> None:
     assert str(proxy_for(url, None, environment)) == expected
 
 
-def test_the_kubeconfig_wins_and_has_no_exceptions() -> None:
+def test_the_proxy_of_the_kubeconfig_takes_precedence_and_ignores_no_proxy() -> None:
     environment = {**ENVIRONMENT, "NO_PROXY": "*"}
     assert proxy_for("https://127.0.0.1:6443", "http://mine:1234", environment) == Proxy("mine", 1234)
 
 
-def test_name_and_password_are_sent_and_not_shown() -> None:
+def test_the_proxy_password_is_sent_and_not_shown() -> None:
     proxy = proxy_for(API, "http://me:p%40ss@proxy:3128", {})
     assert proxy is not None
     assert proxy.authorization == "Basic " + base64.b64encode(b"me:p@ss").decode()
@@ -62,7 +62,7 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_password(value: str, m
         assert str(caught.value) == f"{source}: {message}"
 
 
-def test_a_proxy_that_cannot_be_used_does_not_matter_where_none_is() -> None:
+def test_a_proxy_that_cannot_be_used_does_not_matter_for_an_exempt_server() -> None:
     environment = {"HTTPS_PROXY": "socks5://proxy:1080", "NO_PROXY": "example.com"}
     assert proxy_for(API, None, environment) is None
     assert proxy_for("https://localhost:6443", None, environment) is None

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.looptime
 LIST = "/api/v1/pods"
 
 
-async def test_a_list_in_several_pages_hands_over_each_object_once(monkeypatch) -> None:
+async def test_a_list_in_several_pages_delivers_each_object_once(monkeypatch) -> None:
     monkeypatch.setattr(module, "_PAGE", 3)
     async with World() as world:
         for number in range(7):
@@ -27,7 +27,7 @@ async def test_a_list_in_several_pages_hands_over_each_object_once(monkeypatch) 
             assert len([path for _, _, path in world.requests if "watch" not in path]) == 3
 
 
-async def test_changes_are_told_once_and_in_order() -> None:
+async def test_changes_are_delivered_once_and_in_order() -> None:
     async with World() as world:
         sink = Sink()
         async with reflecting(world.client, sink) as reflector:
@@ -58,7 +58,7 @@ async def test_a_cut_watch_is_resumed_where_it_ended_without_listing_again() -> 
         assert len(world.watches()) == 4
 
 
-async def test_half_a_line_is_dropped_and_comes_whole_with_the_next_watch() -> None:
+async def test_an_incomplete_line_is_dropped_and_comes_with_the_next_watch() -> None:
     async with World() as world:
         world.faults.add(Rule(Fault.HALF_LINE, path=LIST))
         sink = Sink()
@@ -70,7 +70,7 @@ async def test_half_a_line_is_dropped_and_comes_whole_with_the_next_watch() -> N
             assert len(world.lists()) == 1
 
 
-async def test_after_410_only_the_difference_is_told() -> None:
+async def test_after_410_only_the_difference_is_delivered() -> None:
     async with World() as world:
         for name in ("same", "changed", "deleted", "recreated"):
             await world.create(name)
@@ -101,7 +101,7 @@ async def _change_behind_its_back(world: World) -> None:
     world.cluster.forget_history()
 
 
-async def test_what_was_listed_before_the_list_broke_is_not_told_twice_and_is_removed_when_gone(monkeypatch) -> None:
+async def test_objects_of_a_broken_list_are_not_delivered_twice_and_are_removed_when_gone(monkeypatch) -> None:
     monkeypatch.setattr(module, "_PAGE", 2)
     async with World() as world:
         for name in ("a", "b", "c"):
@@ -132,7 +132,7 @@ async def test_an_expired_continue_token_begins_the_list_anew(monkeypatch) -> No
             assert len(world.lists()) == 2
 
 
-async def test_429_is_left_alone_for_as_long_as_it_asks() -> None:
+async def test_after_429_the_reflector_waits_for_the_retry_after() -> None:
     async with World() as world:
         world.faults.add(Rule(Fault.STATUS, path=LIST, status=429, retry_after=17))
         async with reflecting(world.client, Sink()) as reflector:
@@ -141,7 +141,7 @@ async def test_429_is_left_alone_for_as_long_as_it_asks() -> None:
             assert now() >= 17
 
 
-async def test_a_failing_server_is_asked_more_and_more_rarely_but_never_forgotten() -> None:
+async def test_a_failing_server_is_retried_with_back_off_and_never_given_up() -> None:
     async with World() as world:
         rule = world.faults.add(Rule(Fault.STATUS, path=LIST, status=500, count=None))
         async with reflecting(world.client, Sink()) as reflector:
@@ -155,7 +155,7 @@ async def test_a_failing_server_is_asked_more_and_more_rarely_but_never_forgotte
             assert reflector.synced.is_set()
 
 
-async def test_a_silent_watch_is_opened_anew_after_70_seconds_and_nobody_is_alarmed(log) -> None:
+async def test_a_silent_watch_is_reopened_after_70_seconds_without_a_warning(log) -> None:
     async with World() as world:
         world.faults.add(Rule(Fault.WATCH_STUCK, path=LIST))
         sink = Sink()
@@ -171,7 +171,7 @@ async def test_a_silent_watch_is_opened_anew_after_70_seconds_and_nobody_is_alar
             assert log == []
 
 
-async def test_an_idle_watch_hears_bookmarks_and_stays_open() -> None:
+async def test_an_idle_watch_gets_bookmarks_and_stays_open() -> None:
     async with World() as world:
         async with reflecting(world.client, Sink()) as reflector:
             await reflector.synced.wait()
@@ -193,7 +193,7 @@ async def test_a_watch_that_was_idle_for_long_resumes_from_its_last_bookmark() -
         assert len(world.lists()) == 1
 
 
-async def test_trouble_is_told_and_logged_once_and_so_is_its_end(log) -> None:
+async def test_trouble_is_logged_once_and_so_is_its_end(log) -> None:
     async with World() as world:
         rule = world.faults.add(Rule(Fault.STATUS, path=LIST, status=403, count=None))
         async with reflecting(world.client, Sink()) as reflector:
@@ -207,7 +207,7 @@ async def test_trouble_is_told_and_logged_once_and_so_is_its_end(log) -> None:
             assert [entry["event"] for entry in log] == ["watch_failed", "watch_recovered"]
 
 
-async def test_trouble_ends_when_the_watch_is_open_again_though_nothing_happens_in_it() -> None:
+async def test_trouble_ends_when_the_watch_is_open_again_although_it_is_idle() -> None:
     async with World() as world:
         world.faults.add(Rule(Fault.WATCH_CUT, path=LIST))
         async with reflecting(world.client, Sink()) as reflector:

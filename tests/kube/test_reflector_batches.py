@@ -1,4 +1,4 @@
-"""What came together is told together: `settle` is called when all of it is in, before anything else happens."""
+"""Batches: `settle` is called after all objects of a batch are delivered, before other tasks run."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ async def test_a_page_is_a_batch() -> None:
     assert await batches(Scripted([[plain_pod("a"), plain_pod("b")]], [[HANG]])) == [2]
 
 
-async def test_a_long_batch_is_ended_before_others_get_a_turn(monkeypatch) -> None:
+async def test_a_long_batch_is_settled_before_other_tasks_run(monkeypatch) -> None:
     monkeypatch.setattr(module, "_LINES_PER_TURN", 2)
     assert await batches(Scripted([[]], [[lines("a", "b", "c"), HANG]])) == [2, 3]
 
 
-async def test_what_was_told_before_an_unreadable_line_is_a_batch() -> None:
+async def test_the_lines_before_an_unreadable_line_are_a_batch() -> None:
     assert await batches(Scripted([[]], [[lines("a", "b") + b"<html>\n"], [HANG]])) == [2]

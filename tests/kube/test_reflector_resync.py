@@ -16,7 +16,7 @@ pytestmark = pytest.mark.looptime
 LIST = "/api/v1/pods"
 
 
-async def test_a_resync_during_a_watch_sees_what_the_watch_has_not_told() -> None:
+async def test_a_resync_during_a_watch_delivers_what_the_watch_has_not() -> None:
     async with World() as world:
         world.faults.add(Rule(Fault.WATCH_STUCK, path=LIST))
         sink = Sink()
@@ -33,7 +33,7 @@ async def test_a_resync_during_a_watch_sees_what_the_watch_has_not_told() -> Non
             assert len(sink.calls) == 2
 
 
-async def test_what_is_still_in_the_buffer_does_not_undo_the_resync() -> None:
+async def test_buffered_events_do_not_undo_a_resync() -> None:
     """The buffer holds "a is there"; the list knows that it is gone. Told in that order, a ghost would stay."""
     async with World() as world:
         sink = Sink()
@@ -59,7 +59,7 @@ async def test_a_resync_in_the_middle_of_a_burst_leaves_the_rest_of_it_to_the_li
         assert sink.names == ["p0"]
 
 
-async def test_a_list_that_was_begun_before_the_question_does_not_answer_it(monkeypatch) -> None:
+async def test_a_list_that_began_before_a_resync_does_not_end_it(monkeypatch) -> None:
     monkeypatch.setattr(module, "_PAGE", 2)
     async with World() as world:
         for name in ("b", "c", "d"):

@@ -59,7 +59,7 @@ def test_a_resource_is_optional_for_all_or_for_none() -> None:
         shared.subscribe(replace(pods(), optional=True), Sink())
 
 
-async def test_a_resource_that_nobody_wanted_before_the_run_is_refused() -> None:
+async def test_a_new_resource_after_the_start_is_refused() -> None:
     async with World() as world:
         shared = SharedReflectors(world.client)
         async with running(shared.run()):
@@ -68,7 +68,7 @@ async def test_a_resource_that_nobody_wanted_before_the_run_is_refused() -> None
                 shared.subscribe(pods(), Sink())
 
 
-async def test_synced_waits_for_all_of_them() -> None:
+async def test_synced_waits_for_all_reflectors() -> None:
     async with World() as world:
         rule = world.faults.add(Rule(Fault.STATUS, path="/api/v1/nodes", status=503, count=None))
         shared = SharedReflectors(world.client)
@@ -82,7 +82,7 @@ async def test_synced_waits_for_all_of_them() -> None:
             assert waiting.done()
 
 
-async def test_each_resource_has_a_check_that_says_what_is_wrong_with_it() -> None:
+async def test_each_resource_has_a_check_that_returns_its_trouble() -> None:
     async with World() as world:
         world.faults.add(Rule(Fault.STATUS, path="/api/v1/nodes", status=403, count=None))
         shared = SharedReflectors(world.client)

@@ -67,7 +67,7 @@ def failures() -> float:
     return REGISTRY.get_sample_value("koordpy_sink_failures_total", {"resource": "pods"}) or 0.0
 
 
-async def test_every_sink_hears_every_change_in_the_order_of_subscription() -> None:
+async def test_every_sink_gets_every_change_in_the_order_of_subscription() -> None:
     calls: list[tuple[str, ...]] = []
     script = Scripted([[plain_pod("a")]], [[added("b") + deleted("a", 1002), HANG]])
     await told(script, Recorder("first", calls), Recorder("second", calls))
@@ -81,7 +81,7 @@ async def test_every_sink_hears_every_change_in_the_order_of_subscription() -> N
     ]
 
 
-async def test_sinks_settle_after_all_of_them_were_told_and_those_without_do_not() -> None:
+async def test_sinks_are_settled_after_the_batch_was_delivered_to_all() -> None:
     calls: list[tuple[str, ...]] = []
     script = Scripted([[]], [[added("a"), HANG]])
     reflector = Reflector(Client(script), POD_RESOURCE)
@@ -95,7 +95,7 @@ async def test_sinks_settle_after_all_of_them_were_told_and_those_without_do_not
     assert [f"{call[0]} {call[1]}" for call in calls[-5:]] == batch
 
 
-async def test_who_subscribes_too_late_is_refused() -> None:
+async def test_a_subscription_after_the_start_is_refused() -> None:
     reflector = Reflector(Client(Scripted([[]], [[HANG]])), POD_RESOURCE, Sink())
     async with running(reflector.run()):
         await reflector.synced.wait()
@@ -106,7 +106,7 @@ async def test_who_subscribes_too_late_is_refused() -> None:
 # --- a sink that raises ---
 
 
-async def test_a_sink_that_raises_does_not_keep_the_others_from_hearing(log) -> None:
+async def test_a_sink_that_raises_does_not_block_the_others(log) -> None:
     calls: list[tuple[str, ...]] = []
     before = failures()
     script = Scripted([[plain_pod("a"), plain_pod("b")]], [[HANG]])
@@ -122,7 +122,7 @@ async def test_a_sink_that_raises_does_not_keep_the_others_from_hearing(log) -> 
     assert "bad cannot take default/a" in complaint["problem"]
 
 
-async def test_what_a_sink_raised_over_once_it_hears_again_and_the_others_do_not() -> None:
+async def test_a_change_over_which_a_sink_raised_is_redelivered_to_it_alone() -> None:
     calls: list[tuple[str, ...]] = []
     script = Scripted([[plain_pod("a"), plain_pod("b")]], [[HANG]])
     await told(script, Recorder("bad", calls, {"default/a": 1}), Recorder("good", calls), settles=True)
@@ -131,14 +131,14 @@ async def test_what_a_sink_raised_over_once_it_hears_again_and_the_others_do_not
     assert calls.count(("good", "upsert", "default/a", "1")) == 1
 
 
-async def test_later_changes_of_that_object_keep_their_order() -> None:
+async def test_later_changes_of_an_undelivered_object_keep_their_order() -> None:
     calls: list[tuple[str, ...]] = []
     changes = added("a") + changed("a", 1002) + deleted("a", 1003)
     await told(Scripted([[]], [[changes, HANG]]), Recorder("bad", calls, {"default/a": 1}))
     assert [(kind, what) for _, kind, _, what in calls] == [("upsert", "1001"), ("upsert", "1002"), ("remove", "uid-a")]
 
 
-async def test_a_sink_that_raises_over_a_removal_hears_of_it_again() -> None:
+async def test_a_removal_over_which_a_sink_raised_is_redelivered() -> None:
     calls: list[tuple[str, ...]] = []
     recorder = Recorder("bad", calls)
 
@@ -152,7 +152,7 @@ async def test_a_sink_that_raises_over_a_removal_hears_of_it_again() -> None:
     assert calls[-1] == ("bad", "remove", "default/a", "uid-a")
 
 
-async def test_what_a_sink_can_never_take_is_given_up_and_its_next_change_is_not(log) -> None:
+async def test_a_change_over_which_a_sink_always_raises_is_given_up_and_the_next_is_not(log) -> None:
     calls: list[tuple[str, ...]] = []
     recorder = Recorder("bad", calls, {"default/a": 1000})
     batches = [added(f"p{n}", 1002 + n) for n in range(10)]
@@ -180,7 +180,7 @@ async def test_a_sink_that_always_raises_is_one_traceback_and_not_one_for_each_o
     assert len([entry for entry in log if entry["event"] == "sink_failed"]) == 1
 
 
-async def test_a_sink_that_cannot_settle_does_not_keep_the_others_from_it(log) -> None:
+async def test_a_sink_that_raises_in_settle_does_not_block_the_others(log) -> None:
     calls: list[tuple[str, ...]] = []
     script = Scripted([[plain_pod("a")]], [[added("b"), HANG]])
     await told(script, Recorder("bad", calls, {"settle": 1}), Recorder("good", calls), settles=True)

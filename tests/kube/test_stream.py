@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from koordpy.kube.http import stream as module
-from koordpy.kube.http.connections import Wire
+from koordpy.kube.http.connections import ConnectionPool
 from koordpy.kube.http.dialing import Dialer
 from koordpy.kube.http.parsing import BrokenConnection
 from koordpy.kube.http.stream import Stream
@@ -23,8 +23,8 @@ END = b"0\r\n\r\n"
 @asynccontextmanager
 async def streaming(serve: Serve) -> AsyncIterator[Stream]:
     async with listening(serve) as port:
-        wire = Wire(Dialer(f"http://127.0.0.1:{port}"), lambda: None, 1)
-        async with asyncio.timeout(5), wire.stream("/watch", "A: b\r\n", connect_s=1) as stream:
+        pool = ConnectionPool(Dialer(f"http://127.0.0.1:{port}"), lambda: None, 1)
+        async with asyncio.timeout(5), pool.stream("/watch", "A: b\r\n", connect_s=1) as stream:
             yield stream
 
 
@@ -48,19 +48,19 @@ async def read(stream: Stream) -> bytes:
 
 
 @pytest.mark.parametrize("cut", range(1, len(TWO + END)))
-async def test_what_was_said_arrives_whole_wherever_it_is_cut(cut: int) -> None:
+async def test_a_stream_is_the_same_for_every_split(cut: int) -> None:
     said = TWO + END
     async with streaming(saying(said[:cut], said[cut:], then_close=False)) as stream:
         assert (await stream.head()).status == 200
         assert await read(stream) == b"first\nsecond\n"
 
 
-async def test_a_piece_is_there_before_the_answer_has_ended() -> None:
+async def test_a_piece_is_read_before_the_answer_has_ended() -> None:
     async with streaming(saying(TWO, then_close=False)) as stream:
         assert await anext(aiter(stream.pieces())) == b"first\nsecond\n"
 
 
-async def test_one_that_is_cut_off_is_broken_after_what_had_come() -> None:
+async def test_a_stream_that_is_cut_off_is_broken_after_its_received_bytes() -> None:
     async with streaming(saying(TWO)) as stream:
         pieces = aiter(stream.pieces())
         assert await anext(pieces) == b"first\nsecond\n"
@@ -68,20 +68,20 @@ async def test_one_that_is_cut_off_is_broken_after_what_had_come() -> None:
             await anext(pieces)
 
 
-async def test_one_that_ends_before_its_head_is_broken() -> None:
+async def test_a_stream_that_ends_before_its_head_is_broken() -> None:
     async with streaming(saying(HEAD[:20])) as stream:
         with pytest.raises(BrokenConnection):
             await stream.head()
 
 
-async def test_what_is_no_answer_is_broken() -> None:
+async def test_a_stream_that_is_no_http_is_broken() -> None:
     async with streaming(saying(b"SSH-2.0-x\r\n\r\n", then_close=False)) as stream:
         with pytest.raises(BrokenConnection, match="not an HTTP answer"):
             await stream.head()
 
 
 @pytest.mark.parametrize("size", [b"-6", b"0x5", b" 5", b"5_", b"0" * 400_000, b"5;" + b"x" * 400_000])
-async def test_a_chunk_that_is_none_breaks_it_off_after_what_had_come(size: bytes) -> None:
+async def test_a_stream_with_a_bad_chunk_is_broken_after_its_received_bytes(size: bytes) -> None:
     async with streaming(saying(TWO, size + b"\r\nhello\r\n", then_close=False)) as stream:
         pieces = aiter(stream.pieces())
         assert await anext(pieces) == b"first\nsecond\n"
@@ -90,14 +90,14 @@ async def test_a_chunk_that_is_none_breaks_it_off_after_what_had_come(size: byte
 
 
 @pytest.mark.parametrize("length", [b"Content-Length: 5\r\n", b""])
-async def test_a_plain_body_ends_with_its_length_or_with_the_connection(length: bytes) -> None:
+async def test_a_body_without_chunks_ends_with_its_length_or_with_the_connection(length: bytes) -> None:
     refusal = b"HTTP/1.1 410 Gone\r\n" + length + b"\r\nhello"
     async with streaming(saying(refusal, then_close=not length)) as stream:
         assert (await stream.head()).status == 410
         assert await read(stream) == b"hello"
 
 
-async def test_a_slow_reader_makes_the_server_wait(monkeypatch) -> None:
+async def test_a_slow_reader_pauses_the_connection(monkeypatch) -> None:
     """Else everything that the server has to say would pile up here."""
     monkeypatch.setattr(module, "_MOST_UNREAD", 1000)
     sent, chunk = 0, b"10000\r\n" + b"x" * 0x10000 + b"\r\n"

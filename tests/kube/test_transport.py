@@ -56,7 +56,7 @@ async def test_a_write_whose_leadership_ends_on_the_way_to_the_socket_is_not_sen
         assert server.store.get("pods", "default", "a") is None
 
 
-async def test_a_connection_with_a_write_held_back_does_no_harm_to_the_next_one(tmp_path) -> None:
+async def test_a_connection_whose_write_was_held_back_serves_the_next_one(tmp_path) -> None:
     async with over_http(tmp_path) as (server, client):
         await client.write("POST", PODS, pod_json("before"))  # leaves an idle connection behind
         asked = answers(True, False)
@@ -99,7 +99,7 @@ async def _read_to_the_end(client: Client) -> None:
             pass
 
 
-async def test_a_refusal_of_a_watch_that_never_ends_is_told_by_its_beginning() -> None:
+async def test_an_endless_error_body_of_a_watch_is_cut() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n")

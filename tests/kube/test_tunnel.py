@@ -113,7 +113,7 @@ async def test_the_proxy_of_the_environment_is_used(tmp_path, monkeypatch) -> No
         assert [head.split()[1] for head in proxy.asked] == [b"api.example.com:6443"] * 2
 
 
-async def test_what_no_proxy_names_is_reached_directly(tmp_path, monkeypatch) -> None:
+async def test_a_server_in_no_proxy_is_reached_directly(tmp_path, monkeypatch) -> None:
     async with tunnelled(tmp_path) as (proxy, path):
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
         monkeypatch.setenv("NO_PROXY", ".example.com")
@@ -137,13 +137,13 @@ async def test_a_pod_uses_the_proxy_of_its_environment(tmp_path, monkeypatch) ->
         await load_credentials(None)
 
 
-async def test_name_and_password_open_the_tunnel(tmp_path) -> None:
+async def test_the_tunnel_is_opened_with_name_and_password(tmp_path) -> None:
     async with tunnelled(tmp_path) as (proxy, path):
         await list_and_watch(with_cluster(path, proxy_url=proxy.url.replace("http://", "http://me:secret@")))
         assert b"\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n" in proxy.asked[0]
 
 
-async def test_a_kubeconfig_with_a_plugin_has_a_proxy_too(tmp_path) -> None:
+async def test_a_kubeconfig_with_an_exec_plugin_may_have_a_proxy(tmp_path) -> None:
     path = with_cluster(kubeconfig(tmp_path / "k", exec_plugin(tmp_path)), proxy_url="http://proxy:3128")
     assert str((await load_credentials(str(path))).proxy) == "http://proxy:3128"
 
@@ -226,7 +226,7 @@ def test_the_certificate_behind_the_tunnel_is_checked(loop, tmp_path) -> None:
     on(loop, test())
 
 
-async def test_a_plain_server_is_asked_through_its_proxy_for_whole_urls(tmp_path) -> None:
+async def test_a_server_without_tls_is_asked_through_its_proxy_with_absolute_urls(tmp_path) -> None:
     async with EmbeddedServer(kubelets=False) as server, proxy_to(int(server.url.rpartition(":")[2])) as proxy:
         path = kubeconfig(tmp_path / "k", {}, server="http://api.example.com")
         with_cluster(path, proxy_url=proxy.url.replace("http://", "http://me:secret@"))

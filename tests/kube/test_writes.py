@@ -54,7 +54,7 @@ async def test_a_bind_whose_answers_are_all_lost_is_known_to_be_bound() -> None:
         assert await bind(world.client, pod, "n1") is BindOutcome.BOUND
 
 
-async def test_a_pod_that_somebody_else_bound_elsewhere_is_taken() -> None:
+async def test_a_pod_that_another_client_bound_elsewhere_is_taken() -> None:
     async with World() as world:
         pod = ref(await world.create("a"))
         assert await bind(world.client, pod, "other") is BindOutcome.BOUND
@@ -69,7 +69,7 @@ async def test_a_pod_that_was_deleted_is_gone() -> None:
         assert await bind(world.client, pod, "n1") is BindOutcome.GONE
 
 
-async def test_a_pod_made_again_under_the_same_name_is_not_bound_in_place_of_the_old_one() -> None:
+async def test_a_pod_recreated_under_the_same_name_is_not_bound_in_place_of_the_old_one() -> None:
     async with World() as world:
         pod = ref(await world.create("a"))
         await world.delete("a")
@@ -78,7 +78,7 @@ async def test_a_pod_made_again_under_the_same_name_is_not_bound_in_place_of_the
         assert await node_of(world) == ""
 
 
-async def test_a_pod_on_its_way_out_is_refused() -> None:
+async def test_a_terminating_pod_is_refused() -> None:
     async with World() as world:
         pod = ref(await world.create("a"))
         await world.ask("PATCH", f"{PODS}/a", {"metadata": {"finalizers": ["example.com/wait"]}})
@@ -133,7 +133,7 @@ async def test_a_pod_deleted_while_the_answer_was_on_its_way_is_gone() -> None:
         assert await binding is BindOutcome.GONE
 
 
-async def test_nothing_is_bound_by_one_who_does_not_lead() -> None:
+async def test_a_process_that_does_not_lead_binds_nothing() -> None:
     async with World() as world:
         pod = ref(await world.create("a"))
         with pytest.raises(NotLeading):
@@ -141,7 +141,7 @@ async def test_nothing_is_bound_by_one_who_does_not_lead() -> None:
         assert await node_of(world) == ""
 
 
-async def test_an_unschedulable_pod_says_why() -> None:
+async def test_an_unschedulable_pod_has_a_condition_with_the_reason() -> None:
     async with World() as world:
         obj = await world.create("a")
         await _say(world, obj)
@@ -149,7 +149,7 @@ async def test_an_unschedulable_pod_says_why() -> None:
         assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Unschedulable", "no room")
 
 
-async def test_a_stale_version_never_overwrites_what_a_bound_pod_says() -> None:
+async def test_a_stale_version_never_overwrites_the_condition_of_a_bound_pod() -> None:
     async with World() as world:
         obj = await world.create("a")
         await bind(world.client, ref(obj), "n1")
@@ -158,7 +158,7 @@ async def test_a_stale_version_never_overwrites_what_a_bound_pod_says() -> None:
         assert _scheduled(await world.get("a"))["status"] == "True"
 
 
-async def test_a_condition_is_not_written_to_a_pod_made_again_under_the_same_name() -> None:
+async def test_a_condition_is_not_written_to_a_pod_recreated_under_the_same_name() -> None:
     async with World() as world:
         old = await world.create("a")
         await world.delete("a")
@@ -185,7 +185,7 @@ async def test_a_note_that_is_too_long_is_cut_and_not_refused() -> None:
         assert event["note"].endswith(" ...")
 
 
-async def test_what_is_said_again_soon_is_a_series_and_later_an_event_of_its_own() -> None:
+async def test_an_equal_event_soon_after_is_a_series_and_later_a_new_event() -> None:
     async with World() as world:
         pod = ref(await world.create("a"))
         recorder = EventRecorder(world.client, "me")
@@ -197,7 +197,7 @@ async def test_what_is_said_again_soon_is_a_series_and_later_an_event_of_its_own
         assert len((await world.ask("GET", EVENTS))["items"]) == 2
 
 
-async def test_a_series_whose_event_was_deleted_begins_anew() -> None:
+async def test_a_series_whose_event_was_deleted_starts_again() -> None:
     async with World() as world:
         pod = ref(await world.create("a"))
         recorder = EventRecorder(world.client, "me")
@@ -256,7 +256,7 @@ async def test_a_lane_behind_another_waits_until_that_is_empty() -> None:
         task.cancel()
 
 
-async def test_a_lane_behind_another_has_patience_but_not_for_ever() -> None:
+async def test_a_lane_behind_another_waits_no_longer_than_its_patience() -> None:
     first, done = Lane(1), []
     second = Lane(4, behind=(first,), patience_s=10)
     tasks = [asyncio.create_task(lane.run()) for lane in (first, second)]

@@ -1,4 +1,4 @@
-"""An embedded API, a client on it without sockets, and sinks and transports that tell what happened."""
+"""An embedded API, a client on it without sockets, and sinks and transports that record their calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POD_RESOURCE = Resource("/api/v1/pods", Decoder("Pod", Pod))
 
 @dataclass
 class Sink:
-    """Remembers every call, and what is there after them."""
+    """Records every call, and the objects that exist after them."""
 
     calls: list[tuple[str, str, str]] = field(default_factory=list)  # upsert or remove, key, version or uid
     there: dict[str, Pod] = field(default_factory=dict)  # by UID

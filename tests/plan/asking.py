@@ -9,7 +9,7 @@ from koordpy.state.cluster import Cluster
 
 
 def cluster_of(*objects: Node | Pod) -> Cluster:
-    """A picture of these nodes, and of these pods where their `node` says."""
+    """The state of a cluster with these nodes and pods."""
     cluster = Cluster()
     for each in objects:
         if isinstance(each, Node):

@@ -1,4 +1,4 @@
-"""Everything that a picture counts per node, by the node's name: two pictures are equal if these are."""
+"""Everything that the state counts per node, by the node's name: two states are equal if these are."""
 
 from typing import Any
 

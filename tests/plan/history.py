@@ -1,4 +1,4 @@
-"""Histories: random sequences of what the watches and the scheduler do to a picture, and the world they end in."""
+"""Histories: random sequences of changes by watches and scheduler, and the world that they end in."""
 
 from collections.abc import Callable
 from random import Random
@@ -8,7 +8,7 @@ from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from tests.builders import typed
-from tests.plan.judgement import judgement, picture_of
+from tests.plan.judgement import judgement, state_of
 from tests.plan.naive import World
 from tests.plan.random_worlds import (
     NAMESPACES,
@@ -47,10 +47,10 @@ def random_step(rng: Random) -> Step:
 
 
 class History:
-    """Keeps a picture as the process does, and beside it, in the simplest way, what should be true."""
+    """Keeps the state as the process does, and beside it a plain model of what should be true."""
 
     def __init__(self, beginning: World) -> None:
-        self.cluster = picture_of(beginning)
+        self.cluster = state_of(beginning)
         around = {"namespaces": beginning.namespaces, "services": beginning.services, "owners": beginning.owners}
         self._world = World(**{name: dict(each) for name, each in around.items()})
         self._pods: dict[str, Json] = {pod["metadata"]["uid"]: pod for pod in beginning.pods}

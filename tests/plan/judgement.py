@@ -1,4 +1,4 @@
-"""koordpy's picture of a world, and its judgement on one pod, in the terms of the naive reference."""
+"""The state of koordpy for a world, and its answer for one pod, in the terms of the naive reference."""
 
 from collections import Counter
 from typing import Any
@@ -24,8 +24,8 @@ Json = dict[str, Any]
 PROFILE = default_profile("koord-scheduler")
 
 
-def picture_of(world: World, cluster: Cluster | None = None) -> Cluster:
-    """A fresh picture of the world, or one that knows something already and is told of it."""
+def state_of(world: World, cluster: Cluster | None = None) -> Cluster:
+    """The state for a world; `cluster`, if given, is brought up to date with it."""
     cluster = cluster or Cluster()
     for name, labels in world.namespaces.items():
         cluster.set_namespace(name, labels)

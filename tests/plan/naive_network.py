@@ -1,4 +1,4 @@
-"""What gathering promises, by brute force: every domain is asked in every way, on trees of a few nodes.
+"""The rules of gathering, by brute force: every domain is asked in every way, on trees of a few nodes.
 
 Written without koordpy's tree and without its filters: nodes are names with a place and free CPU, members sizes.
 """

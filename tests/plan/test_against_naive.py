@@ -16,7 +16,7 @@ from koordpy.state.trial import Trial
 from tests.builders import typed
 from tests.plan.asking import reasons, scores
 from tests.plan.counts import counts_of
-from tests.plan.judgement import PROFILE, judgement, picture_of, record_of
+from tests.plan.judgement import PROFILE, judgement, record_of, state_of
 from tests.plan.naive import FILTERS, SCORES, World, judge
 from tests.plan.random_worlds import NODE_NAMES, SEEDS, incoming_pod, smallest, world
 
@@ -46,7 +46,7 @@ def test_each_filter_and_each_score_agrees_on_all_nodes(seed: int):
     found, incoming = world(rng), incoming_pod(rng)
 
     def check(part: World) -> None:
-        cluster, asked = picture_of(part), typed(incoming, Pod)
+        cluster, asked = state_of(part), typed(incoming, Pod)
         for each in PROFILE.filters:
             rule = FILTERS.get(each.name, lambda *_: [])
             expected = {n["metadata"]["name"]: sorted(rule(incoming, n, part)) for n in part.nodes}
@@ -69,7 +69,7 @@ def test_a_decision_is_that_of_the_reference(seed: int):
     found, incoming = world(rng), incoming_pod(rng)
 
     def check(part: World) -> None:
-        cluster = picture_of(part)
+        cluster = state_of(part)
         assert judgement(record_of(cluster, incoming), cluster) == judge(incoming, part)
 
     hold(check, found)
@@ -84,7 +84,7 @@ def test_pods_tried_on_nodes_count_until_they_are_undone(seed: int):
     at = [rng.choice(NODE_NAMES) for _ in tried]
 
     def check(part: World) -> None:
-        cluster = picture_of(part)
+        cluster = state_of(part)
         record, *members = (record_of(cluster, pod) for pod in (incoming, *tried))
         assert judgement(record, cluster) == judge(incoming, part)
         before = counts_of(cluster)
@@ -108,7 +108,7 @@ def test_the_members_of_a_job_are_placed_one_after_another(seed: int):
     members = [incoming_pod(rng, f"m{i}") for i in range(rng.randint(1, 4))]
 
     def check(part: World) -> None:
-        cluster = picture_of(part)
+        cluster = state_of(part)
         before = counts_of(cluster)
         answer = plan(Job("job", tuple(record_of(cluster, pod) for pod in members)), cluster, PROFILE)
         nodes, culprit, message = _naive_plan(members, part)

@@ -145,8 +145,8 @@ def test_when_the_most_preferred_node_is_full_the_others_are_judged_anew():
         {"weight": 60, "preference": {"matchExpressions": [_in("pool", "x")]}},
         {"weight": 40, "preference": {"matchExpressions": [_in("zone", "a")]}},
     ]
-    wish = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-    shape = cluster.upsert_pod(pod("incoming", cpu=1, memory="1Gi", affinity=wish)).shape
+    preferences = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    shape = cluster.upsert_pod(pod("incoming", cpu=1, memory="1Gi", affinity=preferences)).shape
     offered = batch.slots(shape, cluster, PROFILES[0])
     assert offered is not None
     rows = batch.fill(shape, 3, offered, cluster, PROFILES[0])

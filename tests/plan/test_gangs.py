@@ -130,7 +130,7 @@ def test_an_empty_cluster_refuses_a_gang_like_a_pod():
     assert answer.message.startswith("no nodes available to schedule pods")
 
 
-def test_room_promised_to_others_of_the_same_priority_is_left_to_them():
+def test_gangs_leave_the_room_of_nominated_pods_of_the_same_priority():
     cluster = cluster_of({"cpu": 2})
     pods = members(cluster, 2, cpu=1)
     other = with_identity(pod_json("other", cpu=1))
@@ -139,8 +139,8 @@ def test_room_promised_to_others_of_the_same_priority_is_left_to_them():
     assert isinstance(planned(cluster, gang("a", pods)), Refusal)
 
 
-def test_members_go_where_they_were_promised_room_and_the_others_where_it_is_left():
-    """`n1` has one slot, and was promised to two; alone, all four would rather go to `n3`."""
+def test_nominated_members_go_to_their_nodes_and_the_others_where_room_is_left():
+    """`n1` has one slot and two nominated members; by score alone, all four would go to `n3`."""
     cluster = cluster_of({"cpu": 1}, {"cpu": 2}, {"cpu": 8})
     pods = members(cluster, 4, cpu=1)
     for number, node in ((0, "n2"), (1, "n1"), (2, "n1")):
@@ -151,7 +151,7 @@ def test_members_go_where_they_were_promised_room_and_the_others_where_it_is_lef
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32))
-def test_a_plan_is_whole_overcommits_nothing_and_leaves_the_picture_as_it_was(seed: int):
+def test_a_plan_is_complete_overcommits_nothing_and_leaves_the_state_unchanged(seed: int):
     rng = Random(seed)
     cluster = cluster_of(*({"cpu": rng.choice([1, 2, 3, 5])} for _ in range(rng.randint(1, 5))))
     demands = []

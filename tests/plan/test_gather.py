@@ -83,7 +83,7 @@ def test_pods_come_in_multiples_where_that_is_asked_for():
     assert per_block == [2, 2]
 
 
-def test_a_master_and_workers_of_other_sizes_are_gathered_together():
+def test_a_master_and_workers_of_other_sizes_are_gathered_in_one_domain():
     nodes = [
         ("s1/b1", "a1", {"cpu": 4}),
         ("s1/b1", "a2", {"cpu": 4}),
@@ -119,12 +119,14 @@ def test_blocks_of_one_name_in_two_spines_are_two_blocks():
 
 
 def test_blocks_where_pods_with_the_same_selector_run_come_before_tighter_ones():
-    liking = {"annotations": {SELECTOR: "team-x"}}
+    attracting = {"annotations": {SELECTOR: "team-x"}}
     cluster = tree(*EIGHT, ("s3/b5", "node-9", {"cpu": 2}), ("s3/b5", "node-10", {"cpu": 2}))
-    cluster.upsert_pod(pod("old", node="node-9", cpu=1, **liking))
-    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1, **liking)), rules=must(BLOCK)))
+    cluster.upsert_pod(pod("old", node="node-9", cpu=1, **attracting))
+    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1, **attracting)), rules=must(BLOCK)))
     assert set(placed.values()) == {"node-10"}  # one node holds both, and lies in the block of `old`
-    placed = where(cluster, gathered(cluster, gang("b", members(cluster, 3, "b", cpu=1, **liking)), rules=must(BLOCK)))
+    placed = where(
+        cluster, gathered(cluster, gang("b", members(cluster, 3, "b", cpu=1, **attracting)), rules=must(BLOCK))
+    )
     assert set(placed.values()) == {"node-9", "node-10"}
     assert placed["b-1"] == "node-9"
 
@@ -159,8 +161,8 @@ def test_of_two_layers_that_must_hold_the_job_both_are_kept():
 
 def test_among_equally_tight_domains_the_better_scored_is_taken_and_then_the_first_by_name():
     cluster = tree(*EIGHT)
-    likes = affinity(prefer_nodes=[(1, node_term(requirement("block", "In", "b4")))])
-    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1, affinity=likes))))
+    preferences = affinity(prefer_nodes=[(1, node_term(requirement("block", "In", "b4")))])
+    placed = where(cluster, gathered(cluster, gang("a", members(cluster, 2, cpu=1, affinity=preferences))))
     assert set(placed.values()) == {"node-4", "node-5"}
     placed = where(cluster, gathered(cluster, gang("b", members(cluster, 2, "b", cpu=1))))
     assert set(placed.values()) == {"node-1", "node-8"}

@@ -75,7 +75,7 @@ def spots_of(case: Case, cluster: Cluster, answer: Plan) -> dict[str, Spot]:
 
 
 def check(case: Case) -> None:
-    """All promises about one case."""
+    """All rules for one case."""
     cluster, answer = case.answer()
     best = case.network.best(case.sizes)
     if isinstance(answer, Refusal):

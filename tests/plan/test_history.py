@@ -1,4 +1,4 @@
-"""Whatever happened, in whatever order: the picture counts exactly what is true in the end."""
+"""Whatever changed, in whatever order: the state counts exactly what is true in the end."""
 
 from dataclasses import replace
 from random import Random
@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from koordpy.state.cluster import Cluster
 from tests.plan.counts import counts_of
 from tests.plan.history import History, random_step
-from tests.plan.judgement import judgement, picture_of, record_of
+from tests.plan.judgement import judgement, record_of, state_of
 from tests.plan.naive import World, judge
 from tests.plan.random_worlds import SEEDS, incoming_pod, world
 
 
 @settings(max_examples=400, deadline=None)
 @given(SEEDS)
-def test_a_picture_with_a_history_equals_a_fresh_one(seed: int):
+def test_a_state_with_a_history_equals_a_fresh_one(seed: int):
     rng = Random(seed)
     history, incoming = History(world(rng)), incoming_pod(rng)
     record_of(history.cluster, incoming)
@@ -23,28 +23,28 @@ def test_a_picture_with_a_history_equals_a_fresh_one(seed: int):
         history.step(kind, what)
     end = history.world()
     assert judgement(history.cluster.pods["incoming"], history.cluster) == judge(incoming, end)
-    fresh = _fresh_picture_asked_the_same(end, history.cluster)
+    fresh = _fresh_state_with_the_same_tallies(end, history.cluster)
     assert counts_of(history.cluster) == counts_of(fresh)
     assert _label_columns(history.cluster) == _label_columns(fresh, like=history.cluster)
 
 
 @settings(max_examples=100, deadline=None)
 @given(SEEDS)
-def test_the_order_in_which_things_were_seen_changes_nothing(seed: int):
+def test_the_order_of_watch_events_does_not_matter(seed: int):
     rng = Random(seed)
     seen, incoming = world(rng), incoming_pod(rng)
-    one, other = picture_of(seen), Cluster()
+    one, other = state_of(seen), Cluster()
     record_of(other, incoming)  # this one hears of the pod first, of the pods on nodes next, of the nodes last
-    picture_of(World(pods=rng.sample(seen.pods, len(seen.pods))), other)
-    picture_of(replace(seen, pods=[], nodes=rng.sample(seen.nodes, len(seen.nodes))), other)
+    state_of(World(pods=rng.sample(seen.pods, len(seen.pods))), other)
+    state_of(replace(seen, pods=[], nodes=rng.sample(seen.nodes, len(seen.nodes))), other)
     assert judgement(record_of(one, incoming), one) == judgement(other.pods["incoming"], other)
 
 
-def _fresh_picture_asked_the_same(world: World, old: Cluster) -> Cluster:
-    """Built from the end of a history; counts, from the beginning, what the old one was asked on the way."""
+def _fresh_state_with_the_same_tallies(world: World, old: Cluster) -> Cluster:
+    """The state for the end of a history, with the tallies of the old state."""
     fresh = Cluster()
     fresh.learn_keys(old.shapes.selected_keys)
-    picture_of(world, fresh)
+    state_of(world, fresh)
     for key, tally in old.census._tallies.items():
         fresh.census.tally(key, tally.includes)
     return fresh

@@ -1,4 +1,4 @@
-"""The PodGroups of one API group: who is told about them, and how their status is written.
+"""The PodGroups of one API group: the sink of their watch, and the writer of their status.
 
 The definitions in use differ: Koordinator's has no `status` subresource, the coscheduling plugin's no
 `status.scheduled`. `StatusWriter` finds that out, once for each API group.

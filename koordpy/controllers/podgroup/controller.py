@@ -1,4 +1,4 @@
-"""The PodGroup controller put together: watches of pods and PodGroups, index, work queue and reconciler."""
+"""Builds the PodGroup controller: watches of pods and PodGroups, index, work queue and reconciler."""
 
 from __future__ import annotations
 

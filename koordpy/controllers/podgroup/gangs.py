@@ -2,7 +2,7 @@
 
 A PodGroup belongs to the gang of its namespace and name, whichever API group defines it. Gangs without a PodGroup are
 kept too, as theirs may be created later. Pods of other schedulers are no members, but the index remembers them: a
-gang that has only such pods is somebody else's.
+gang that has only such pods belongs to another scheduler.
 
 The index never writes to the API server. It adds the key of a PodGroup to the work queue when its status may have to
 change, and only then: most of the events of fifty thousand pods change no status.

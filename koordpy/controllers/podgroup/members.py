@@ -28,7 +28,7 @@ class Member(NamedTuple):
     gated: bool
     terminating: bool
     owners: str  # namespace/name, sorted, joined by commas
-    declaration: GangDeclaration  # what its annotations say about the gang
+    declaration: GangDeclaration  # of its annotations about the gang
     refusal: tuple[str, str] = ("", "")  # reason and message of `PodScheduled=False`, while it has no node
     timed_out: bool = False  # its gang waited in vain
     finished_at: float | None = None  # in seconds since the epoch

@@ -1,8 +1,8 @@
 """A controller: workers that take keys from the work queue and call a reconciler, as in controller-runtime.
 
 The controller owns what happens to a key afterwards. A reconcile that raises is repeated with back-off, whatever it
-raised: nobody else remembers that the status is not up to date. The controller knows no kind of object and never writes
-to the API server itself.
+raised: only the work queue remembers that the status is not up to date. The controller knows no kind of object and
+never writes to the API server itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ K = TypeVar("K", bound=Hashable)
 K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 
 # A request that is wrong in itself is tried again when its object changes, but seldom: it is mostly refused again.
-# Without a change it is tried after some minutes, as somebody may have mended the definition.
+# Without a change it is tried after some minutes, as the definition may have been replaced.
 _REFUSED_PAUSE_S = 2.0
 _REFUSED_REQUEUE_S = 300.0
 

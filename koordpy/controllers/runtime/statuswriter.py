@@ -1,4 +1,4 @@
-"""How the status of one kind is written, as the answers to earlier writes have shown.
+"""Writes the status of one kind, in the way that the answers to earlier writes have shown to work.
 
 The definitions that users install differ, and are replaced while koordpy runs: some have no `status` subresource, some
 lack fields. The writer learns both from the answer to each write, and believes it until another answer shows otherwise.

@@ -65,7 +65,7 @@ class WorkQueue(Generic[K]):
             self._timers[key] = asyncio.get_running_loop().call_later(_BATCH_S, self._make_ready, key)
 
     async def get(self) -> K:
-        """The next key; nobody else gets it before it is handed back."""
+        """The next key; no other worker gets it before it is handed back."""
         assert self._ready is not None, "the queue has been started"
         key = await self._ready.get()
         self._ready_keys.discard(key)

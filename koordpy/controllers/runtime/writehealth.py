@@ -1,6 +1,6 @@
 """Whether the objects of one kind can be written, for the log, the metrics and `/readyz`.
 
-A thousand objects that fail for one reason are one line in the log. This module only tells: the work queue retries.
+A thousand objects that fail for one reason are one line in the log. This module only reports: the work queue retries.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class WriteHealth:
         return self._trouble
 
     def reset(self) -> None:
-        """Forget what failed: somebody else leads, and writes it."""
+        """Forget what failed: another process leads, and writes it."""
         self._failing.clear()
         self._refused.clear()
         self._trouble = ""
@@ -55,11 +55,11 @@ class WriteHealth:
         """A write failed. One line when trouble begins or its kind changes, not one for each object."""
         if isinstance(error, NotLeading):  # it was not sent
             return
-        if isinstance(error, NotFound):  # deleted, and the watch is about to say so; or a server does not know it yet
+        if isinstance(error, NotFound):  # deleted, and the watch event follows; or an API server does not have it yet
             log.debug(self._event("not_found"), problem=str(error))
             return
         self._count(error)
-        if isinstance(error, Conflict):  # somebody else wrote the object at the same time: nothing is wrong
+        if isinstance(error, Conflict):  # another client wrote the object at the same time: nothing is wrong
             return
         self._failing.add(key)
         if type(error).__name__ != self._trouble.partition(":")[0]:

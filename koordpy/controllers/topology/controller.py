@@ -1,4 +1,4 @@
-"""The topology controller put together: watches of nodes and of the topology, tree, work queue and reconciler."""
+"""Builds the topology controller: watches of nodes and of the topology, tree, work queue and reconciler."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where the API server is, and who we are to it."""
+"""Credentials: the address of the API server, TLS, tokens, proxies."""

@@ -1,8 +1,8 @@
-"""Who we are, in the plain cases: the service account of a pod, and kubeconfigs with tokens or client certificates.
+"""Plain credentials: the service account of a pod, and kubeconfigs with tokens or client certificates.
 
-Importing kubernetes_asyncio takes 0.4 s of CPU and 40 MB, which is most of what a scheduler needs to start; so what
-nearly everybody has is read here. Whatever is not plain (exec plugins, OIDC, several files, mistakes that want a good
-message) is not judged here: it is left to that library, see `credentials.py`.
+Importing kubernetes_asyncio takes 0.4 s of CPU and 40 MB, most of what a scheduler needs to start. So the common cases
+are read here. All others (exec plugins, OIDC, several files, errors that need a good message) are left to that library;
+see `credentials.py`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import yaml
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _FILES = ("client-certificate", "client-key", "certificate-authority")
-_OF_A_USER = {"token", "tokenFile", "client-certificate", "client-key", "client-certificate-data", "client-key-data"}
-_OF_A_CLUSTER = {
+_USER_FIELDS = {"token", "tokenFile", "client-certificate", "client-key", "client-certificate-data", "client-key-data"}
+_CLUSTER_FIELDS = {
     "server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name",
     "proxy-url",
 }  # fmt: skip
@@ -28,7 +28,7 @@ _OF_A_CLUSTER = {
 
 @dataclass
 class Identity:
-    """In the words of kubernetes_asyncio's Configuration, so that either will do."""
+    """The fields of kubernetes_asyncio's Configuration that koordpy reads, so that either can be used."""
 
     host: str
     ssl_ca_cert: str | None = None
@@ -40,11 +40,11 @@ class Identity:
     api_key: dict[str, str] = field(default_factory=dict)
 
 
-# --- the pod we run in ---
+# --- the service account ---
 
 
 def of_service_account() -> Identity:
-    """Raises OSError or ValueError, with words for the user, outside of a pod."""
+    """Raises OSError or ValueError, with a message for the user, outside of a pod."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ValueError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
@@ -59,7 +59,7 @@ def of_service_account() -> Identity:
 
 
 def of_kubeconfig(path: str, context: str | None) -> Identity | None:
-    """None if the file is not plain, or not right; raises OSError or ValueError if its token cannot be read."""
+    """None if the file is not plain, or invalid; raises OSError or ValueError if its token cannot be read."""
     if os.pathsep in path:
         return None
     file = Path(path).expanduser()
@@ -71,7 +71,7 @@ def of_kubeconfig(path: str, context: str | None) -> Identity | None:
         return None
     cluster, user = found
     try:
-        files = {name: _file(name, {**cluster, **user}, file.parent) for name in _FILES}
+        files = {name: _path_of(name, {**cluster, **user}, file.parent) for name in _FILES}
     except ValueError:
         return None
     return Identity(
@@ -82,7 +82,7 @@ def of_kubeconfig(path: str, context: str | None) -> Identity | None:
         verify_ssl=not cluster.get("insecure-skip-tls-verify", False),
         tls_server_name=cluster.get("tls-server-name") or None,
         proxy=cluster.get("proxy-url") or None,
-        api_key=_key(user, file.parent),
+        api_key=_api_key(user, file.parent),
     )
 
 
@@ -93,7 +93,7 @@ def _entries(content: Any, context: str | None) -> tuple[dict[str, Any], dict[st
     user = _named(content["users"], chosen["user"])["user"]
     if not isinstance(cluster, dict) or not isinstance(user or {}, dict):
         return None
-    return {key: value for key, value in cluster.items() if key != "extensions"}, user or {}  # notes, as of minikube
+    return {key: value for key, value in cluster.items() if key != "extensions"}, user or {}  # such as minikube's
 
 
 def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -101,16 +101,16 @@ def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def _is_plain(cluster: dict[str, Any], user: dict[str, Any]) -> bool:
-    if not cluster.keys() <= _OF_A_CLUSTER or not user.keys() <= _OF_A_USER:
+    if not cluster.keys() <= _CLUSTER_FIELDS or not user.keys() <= _USER_FIELDS:
         return False
     texts = [value for key, value in {**cluster, **user}.items() if key != "insecure-skip-tls-verify"]
     return all(isinstance(text, str) for text in texts) and bool(cluster.get("server"))
 
 
-def _key(user: dict[str, Any], beside: Path) -> dict[str, str]:
-    """A token file wins over a token, as for kubectl."""
+def _api_key(user: dict[str, Any], directory: Path) -> dict[str, str]:
+    """The bearer token; `tokenFile` takes precedence over `token`, as in kubectl."""
     if user.get("tokenFile"):
-        return {"BearerToken": _token_in(beside / user["tokenFile"])}
+        return {"BearerToken": _token_in(directory / user["tokenFile"])}
     return {"BearerToken": f"Bearer {user['token']}"} if user.get("token") else {}
 
 
@@ -121,37 +121,37 @@ def _token_in(file: Path) -> str:
     return f"Bearer {token}"
 
 
-def _file(name: str, entries: dict[str, str], beside: Path) -> str | None:
-    """The path of a certificate or key; what stands in the kubeconfig itself is written out, since OpenSSL wants files.
+def _path_of(name: str, entries: dict[str, str], directory: Path) -> str | None:
+    """The path of a certificate or key; inline data is written to a file, since OpenSSL reads files only.
 
-    As for kubectl, what stands there wins over a path.
+    As in kubectl, inline data takes precedence over a path.
     """
     data = entries.get(f"{name}-data")
     if data:
-        return _written_out(base64.b64decode(data, validate=True))
-    return str(beside / entries[name]) if entries.get(name) else None
+        return _temporary_file(base64.b64decode(data, validate=True))
+    return str(directory / entries[name]) if entries.get(name) else None
 
 
-_written: dict[bytes, str] = {}
+_temporary_files: dict[bytes, str] = {}
 
 
-def _written_out(content: bytes) -> str:
-    """A file that only we can read, for as long as we run; the same content is written once."""
-    if content not in _written:
+def _temporary_file(content: bytes) -> str:
+    """A temporary file with mode 0600, deleted when the process ends; equal content is written once."""
+    if content not in _temporary_files:
         handle, name = tempfile.mkstemp(prefix="koordpy-")
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        _written[content] = name
-    return _written[content]
+        _temporary_files[content] = name
+    return _temporary_files[content]
 
 
-def forget_written_but(used: Identity | None) -> None:
-    """Delete what was written out and has been replaced since; whoever needs it after all has it written again."""
+def delete_unused_files(used: Identity | None) -> None:
+    """Delete the temporary files that `used` does not name; content that is needed again is written again."""
     kept = (used.ssl_ca_cert, used.cert_file, used.key_file) if used is not None else ()
-    for content, name in list(_written.items()):
+    for content, name in list(_temporary_files.items()):
         if name not in kept:
-            del _written[content]
+            del _temporary_files[content]
             Path(name).unlink(missing_ok=True)
 
 
-atexit.register(forget_written_but, None)
+atexit.register(delete_unused_files, None)

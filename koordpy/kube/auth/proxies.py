@@ -1,7 +1,7 @@
-"""Which proxy stands before the API server: that of the kubeconfig, else that of the environment, as for kubectl.
+"""The proxy to the API server: that of the kubeconfig, else that of the environment, as in kubectl.
 
-`proxy-url` of a kubeconfig holds for every server. `HTTPS_PROXY` (`HTTP_PROXY` for a plain one) does not hold for this
-machine itself, nor for what `NO_PROXY` names, which is read as Go reads it. Nothing is opened here.
+The `proxy-url` of a kubeconfig applies to every server. `HTTPS_PROXY` (`HTTP_PROXY` if the server has no TLS) does not
+apply to this machine itself, nor to the entries of `NO_PROXY`, which are parsed as Go does. It opens no connection.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class BadProxy(ValueError):
-    """A proxy that cannot be used; `str()` is one line without its password."""
+    """A proxy that cannot be used; `str()` is one line without the password."""
 
 
 class Proxy(NamedTuple):
@@ -46,7 +46,7 @@ def proxy_for(url: str, proxy_url: str | None, environ: Mapping[str, str]) -> Pr
 
 
 def _first(environ: Mapping[str, str], name: str) -> tuple[str, str]:
-    """The variable that is set, in capitals or not."""
+    """The name and value of the variable, in upper or lower case."""
     return next(((each, environ[each]) for each in (name, name.lower()) if environ.get(each)), (name, ""))
 
 
@@ -83,10 +83,10 @@ def is_exempt(host: str, port: int, no_proxy: str) -> bool:
     if host == "localhost" or (ip is not None and ip.is_loopback):
         return True
     entries = (entry.strip() for entry in no_proxy.lower().split(","))
-    return any(_names(entry, host, port, ip) for entry in entries if entry)
+    return any(_matches(entry, host, port, ip) for entry in entries if entry)
 
 
-def _names(entry: str, host: str, port: int, ip: IP | None) -> bool:
+def _matches(entry: str, host: str, port: int, ip: IP | None) -> bool:
     if entry == "*":
         return True
     if (network := _network(entry)) is not None:
@@ -102,7 +102,7 @@ def _names(entry: str, host: str, port: int, ip: IP | None) -> bool:
 
 def _network(entry: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     if not entry.rpartition("/")[2].isdecimal() or "/" not in entry:
-        return None  # also 10.0.0.0/255.0.0.0, which only Python reads
+        return None  # also 10.0.0.0/255.0.0.0, which Go does not accept
     try:
         return ipaddress.ip_network(entry, strict=False)
     except ValueError:
@@ -114,7 +114,7 @@ def _host_and_port(entry: str) -> tuple[str, str]:
         host, _, port = entry[1:].partition("]:")
         return host, port
     host, _, port = entry.partition(":")
-    return (host, port) if ":" not in port else (entry, "")  # else it is an IPv6 address
+    return (host, port) if ":" not in port else (entry, "")  # otherwise it is an IPv6 address
 
 
 def _ip(text: str) -> IP | None:

@@ -1,1 +1,1 @@
-"""HTTP/1.1 to an API server: requests on kept connections, watches as streams, and how their bytes are read."""
+"""HTTP/1.1 to the API server: requests on keep-alive connections, watches as streams, and their parser."""

@@ -1,4 +1,4 @@
-"""Where requests go, and how one is written in HTTP/1.1."""
+"""The address of the API server, and the bytes of a request in HTTP/1.1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 class Address(NamedTuple):
-    """The server of a URL; `prefix` is a path that comes before all others, as proxies of clusters have."""
+    """The server of a URL; `prefix` is a path before all others, as behind a proxy for several clusters."""
 
     host: str
     port: int
@@ -23,7 +23,7 @@ class Address(NamedTuple):
         return cls(parts.hostname or "", port, is_tls, parts.path.rstrip("/"), parts.netloc.rpartition("@")[2])
 
     def request(self, method: str, path: str, headers: str, body: bytes = b"") -> bytes:
-        """A request as it is sent; `headers` are lines, each with its end."""
+        """The bytes of a request; each line of `headers` ends in CRLF."""
         head = (
             f"{method} {self.prefix}{path} HTTP/1.1\r\n"
             f"Host: {self.authority}\r\n{headers}Content-Length: {len(body)}\r\n\r\n"

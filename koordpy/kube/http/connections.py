@@ -1,8 +1,8 @@
-"""One request and its answer over HTTP/1.1, on connections that are kept: what a bind costs is decided here.
+"""A pool of keep-alive connections, with one request at a time on each: the cost of a bind is decided here.
 
-A general client spends 250 microseconds on a request and its answer, most of it on things that an API server and we
-never use: cookies, redirects, compressed and streamed bodies. This one writes a request with one call and
-reads the answer in the callback that brings it. Watches have a connection each, in `stream.py`.
+A general client spends 250 microseconds on a request and its answer, most of it on features that are not needed here:
+cookies, redirects, compressed and streamed bodies. This one writes a request with one call, and parses the answer in
+the callback that receives it. Each watch has its own connection, in `stream.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from koordpy.kube.http.parsing import AnswerParser, BrokenConnection, NotHttp
 from koordpy.kube.http.receiving import Receiving
 from koordpy.kube.http.stream import Stream
 
-# More than any API server sends at once: a page has 500 objects, and etcd takes 1.5 MiB of each.
+# More than any API server sends: a page has 500 objects, and etcd stores at most 1.5 MiB of each.
 MOST_ANSWER = 2**30
 
 Tls = Callable[[], ssl.SSLContext | None]
@@ -31,27 +31,27 @@ class Answer(NamedTuple):
     retry_after: str | None
 
 
-class Wire:
-    """A pool of connections to one server. At most `width` requests are under way; the others wait their turn."""
+class ConnectionPool:
+    """The connections to one server. At most `width` requests are in flight; the others wait."""
 
     def __init__(self, dialer: Dialer, tls: Tls, width: int) -> None:
         self._dialer, self._tls = dialer, tls
         self._idle: deque[_Connection] = deque()
         self._all: set[_Connection] = set()
-        self._turns = asyncio.Semaphore(width)
+        self._in_flight = asyncio.Semaphore(width)
 
     async def send(
         self, method: str, path: str, headers: str, body: bytes, *, connect_s: float, may_send: Callable[[], bool]
     ) -> Answer:
-        """`headers` are lines, each with its end. Raises OSError, SSLError or TimeoutError; the caller limits time."""
-        async with self._turns:
+        """Each line of `headers` ends in CRLF; the caller sets a timeout. Raises OSError, SSLError or TimeoutError."""
+        async with self._in_flight:
             connection = await self._connection(connect_s)
             if not may_send():
                 self._idle.append(connection)
                 raise PermissionError("held back: it may not be sent any more")
             try:
                 answer = await connection.exchange(self._request(method, path, headers, body))
-            except BaseException:  # also a time limit: what comes now would be taken for the answer to the next request
+            except BaseException:  # also a timeout: a late answer would be taken for that of the next request
                 connection.abort()
                 raise
             if connection.is_open:
@@ -60,7 +60,7 @@ class Wire:
 
     @asynccontextmanager
     async def stream(self, path: str, headers: str, *, connect_s: float) -> AsyncIterator[Stream]:
-        """A GET on a connection of its own, which ends with the context."""
+        """A GET on its own connection, which is closed with the context."""
         request = self._request("GET", path, headers)
         stream = await self._dialer.connect(lambda: Stream(request), self._tls(), connect_s)
         try:
@@ -78,7 +78,7 @@ class Wire:
             connection = self._idle.pop()
             if connection.is_open and connection.tls is tls:
                 return connection
-            connection.abort()  # it stands for certificates that were rotated
+            connection.abort()  # it was opened with certificates that were rotated since
         return await self._dialer.connect(lambda: _Connection(self._all, tls), tls, connect_s)
 
     def _request(self, method: str, path: str, headers: str, body: bytes = b"") -> bytes:
@@ -88,21 +88,21 @@ class Wire:
 class _Connection(Receiving):
     """One request at a time."""
 
-    def __init__(self, everybody: set[_Connection], tls: ssl.SSLContext | None) -> None:
-        self._everybody, self.tls = everybody, tls
+    def __init__(self, open_ones: set[_Connection], tls: ssl.SSLContext | None) -> None:
+        self._open_ones, self.tls = open_ones, tls
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
         self._parser = AnswerParser(MOST_ANSWER)
         self.is_open = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is no subclass
         self.is_open = True
-        self._everybody.add(self)
+        self._open_ones.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
-        self._everybody.discard(self)
+        self._open_ones.discard(self)
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(BrokenConnection(str(exc) if exc else "closed by the server"))
 
@@ -123,7 +123,7 @@ class _Connection(Receiving):
 
     def received(self, data: memoryview) -> None:
         if self._answer is None or self._answer.done():
-            self.abort()  # nobody has asked
+            self.abort()  # no request is in flight
             return
         parser = self._parser
         try:
@@ -133,14 +133,14 @@ class _Connection(Receiving):
             self.abort()
             return
         head = parser.head
-        if head is not None and head.ends_with_connection:  # where it ends and where it was cut off look the same
+        if head is not None and head.ends_with_connection:  # without a length, it could be truncated
             self._answer.set_exception(BrokenConnection("not an HTTP answer: it does not say how long it is"))
             self.abort()
         elif head is not None and parser.has_ended:
             self._answer.set_result(Answer(head.status, self._body(), head.retry_after))
 
     def _body(self) -> bytes:
-        """The whole body, when it is there; then the connection is ready for another request, or closed."""
+        """The complete body; the connection is ready for another request, or closed."""
         parser = self._parser
         body = parser.parts[0] if len(parser.parts) == 1 else b"".join(parser.parts)
         if parser.can_go_on:

@@ -15,14 +15,14 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
 class Dialer:
-    """One server."""
+    """Opens connections to one server."""
 
     def __init__(self, url: str, server_name: str | None = None, proxy: Proxy | None = None) -> None:
         self._server, self._proxy = Address.of(url), proxy
         self._server_name = (server_name or self._server.host) if self._server.is_tls else None
-        self.address = self._server  # of requests
-        self.headers = ""  # for each request, beside its own
-        if proxy is not None and not self._server.is_tls:  # then the proxy itself is asked, for whole URLs
+        self.address = self._server  # that requests name
+        self.headers = ""  # added to those of each request
+        if proxy is not None and not self._server.is_tls:  # the proxy gets requests with absolute URLs
             self.address = self._server._replace(prefix=f"http://{self._server.authority}{self._server.prefix}")
             self.headers = _authorization(proxy)
 
@@ -52,14 +52,14 @@ class Dialer:
             transport.abort()
             raise
         connected = protocol()
-        # With start_tls the protocol is not told that its connection is made, since for most it was made before.
+        # start_tls does not call connection_made: most protocols had their connection before.
         secured = await loop.start_tls(transport, connected, tls, server_hostname=self._server_name)
         connected.connection_made(cast("asyncio.BaseTransport", secured))
         return connected
 
 
 class _Tunnel(asyncio.Protocol):
-    """Asks a proxy for a tunnel to the server."""
+    """Opens a tunnel to the server with CONNECT."""
 
     def __init__(self, server: Address, proxy: Proxy, is_open: asyncio.Future[None]) -> None:
         host = f"[{server.host}]" if ":" in server.host else server.host
@@ -84,7 +84,7 @@ class _Tunnel(asyncio.Protocol):
             return
         if head.status // 100 != 2:
             self.is_open.set_exception(BrokenConnection(f"the proxy refuses with status {head.status}"))
-        elif self._parser.parts:  # it is the client that begins to speak TLS
+        elif self._parser.parts:  # in TLS the client begins
             self.is_open.set_exception(BrokenConnection("the proxy says more than that the tunnel is open"))
         else:
             self.is_open.set_result(None)

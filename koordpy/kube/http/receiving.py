@@ -1,8 +1,7 @@
-"""How bytes come in: into one buffer that all connections share.
+"""Receives bytes into one buffer that all connections share.
 
-Whoever receives takes them out at once, so that nobody else ever finds them there. Without a buffer of ours, the event
-loop makes a quarter of a megabyte of memory for each record of TLS and gives it back, which is half of the system time
-that a bind costs.
+A protocol consumes them in the callback, so no other connection ever sees them. Without this buffer the event loop
+allocates and frees a quarter of a megabyte for each TLS record, which is half of the system time of a bind.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ _SHARED = memoryview(bytearray(256 * 1024))
 
 
 class Receiving(asyncio.BufferedProtocol):
-    """A protocol that is told what was received."""
+    """A protocol that consumes received bytes at once."""
 
     @abstractmethod
     def received(self, data: memoryview) -> None:
-        """Take these bytes; they are not there any more when this returns."""
+        """Consume these bytes; they are invalid after this returns."""
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - it is large enough for everybody
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the buffer is large enough
         return _SHARED
 
     def buffer_updated(self, nbytes: int) -> None:

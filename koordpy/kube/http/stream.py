@@ -1,7 +1,7 @@
-"""An answer that goes on for minutes: a watch, over HTTP/1.1 on a connection of its own.
+"""A watch: an answer that lasts for minutes, on its own connection.
 
-Every pod that is bound comes back to us through here, so what this costs is paid for each of them. Pieces are handed
-over as they arrive, all that has come by then as one; a reader that is slow makes the server wait.
+The watch event of every bound pod passes through here, so its cost is paid for each of them. The reader gets all bytes
+that have arrived at once; a slow reader pauses the connection.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import cast
 from koordpy.kube.http.parsing import AnswerParser, BrokenConnection, Head, NotHttp
 from koordpy.kube.http.receiving import Receiving
 
-_MOST_UNREAD = 4 * 2**20  # bytes; then the server is made to wait
+_MOST_UNREAD = 4 * 2**20  # bytes; then the connection is paused
 
 
 class Stream(Receiving):
-    """The receiving end. Await `head()`, then read `pieces()`."""
+    """The answer to one request. Await `head()`, then read `pieces()`."""
 
     def __init__(self, request: bytes) -> None:
         self._request = request
@@ -25,8 +25,8 @@ class Stream(Receiving):
         self._parser = AnswerParser()
         self._unread = 0
         self._has_ended = False
-        self._problem: BrokenConnection | None = None
-        self._reader: asyncio.Future[None] | None = None  # whoever waits for more
+        self._error: BrokenConnection | None = None
+        self._reader: asyncio.Future[None] | None = None  # set while a reader waits for more
 
     async def head(self) -> Head:
         while self._parser.head is None:
@@ -34,13 +34,13 @@ class Stream(Receiving):
         return self._parser.head
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Whatever has arrived, until the server ends it; raises BrokenConnection if it was cut off."""
+        """Bytes as they arrive, until the server ends the answer; raises BrokenConnection if it is incomplete."""
         parts = self._parser.parts
         while True:
             if parts:
                 piece = parts[0] if len(parts) == 1 else b"".join(parts)
                 parts.clear()
-                self._let_on()
+                self._resume_reading()
                 yield piece
             elif self._has_ended:
                 return
@@ -54,51 +54,51 @@ class Stream(Receiving):
     # --- called by the event loop ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is no subclass
         self._transport.write(self._request)
 
     def received(self, data: memoryview) -> None:
         try:
             self._parser.feed(data)
         except NotHttp as error:
-            self._break_off(f"not an HTTP answer: {error}")
+            self._fail(f"not an HTTP answer: {error}")
             self.abort()
         self._has_ended = self._parser.has_ended
-        self._tell()
+        self._wake_reader()
         self._unread += len(data)
         if self._unread > _MOST_UNREAD and self._transport is not None and not self._has_ended:
             self._transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         head = self._parser.head
-        if head is not None and head.ends_with_connection and exc is None and self._problem is None:
+        if head is not None and head.ends_with_connection and exc is None and self._error is None:
             self._has_ended = True
         elif not self._has_ended:
-            self._break_off(str(exc) if exc else "closed by the server")
+            self._fail(str(exc) if exc else "closed by the server")
         self._transport = None
-        self._tell()
+        self._wake_reader()
 
-    # --- bookkeeping ---
+    # --- the reader ---
 
     async def _more(self) -> None:
-        """Until something has happened; what was there before is read first, and then how it ended."""
-        if self._problem is not None:
-            raise self._problem
+        """Wait for more bytes or the end; received bytes are read before the error that ended the connection."""
+        if self._error is not None:
+            raise self._error
         self._reader = asyncio.get_running_loop().create_future()
         try:
             await self._reader
         finally:
             self._reader = None
 
-    def _tell(self) -> None:
+    def _wake_reader(self) -> None:
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
 
-    def _let_on(self) -> None:
+    def _resume_reading(self) -> None:
         if self._unread > _MOST_UNREAD and self._transport is not None:
             self._transport.resume_reading()
         self._unread = 0
 
-    def _break_off(self, why: str) -> None:
-        if self._problem is None:
-            self._problem = BrokenConnection(why)
+    def _fail(self, reason: str) -> None:
+        if self._error is None:
+            self._error = BrokenConnection(reason)

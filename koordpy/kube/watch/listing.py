@@ -1,4 +1,4 @@
-"""A resource listed once, for commands that look and leave; whoever stays uses a reflector."""
+"""Lists a resource once, for commands; long-running processes use a reflector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PAGE = 500
 
 
 async def listed(client: Client, resource: Resource[T], skipped: list[MalformedObject]) -> AsyncIterator[T]:
-    """Every object of the resource; those that cannot be read are added to `skipped`."""
+    """Every object of the resource; errors of those that cannot be decoded are added to `skipped`."""
     token = ""
     while True:
         query = resource.query() | {"limit": _PAGE} | ({"continue": token} if token else {})

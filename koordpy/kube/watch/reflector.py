@@ -1,8 +1,8 @@
-"""List and watch: keeps one resource's objects flowing, each change exactly once.
+"""The reflector: lists and watches one resource, and delivers each change to its sinks exactly once.
 
-The order of things: list in pages, hand over what is there, watch from the list's resource version, resume after every
-interruption from the last version heard. When that version is too old (410), list again and hand over only the
-difference, deletions included. Between two lists only `(uid, resourceVersion)` per object is kept here.
+A reflector lists in pages and delivers the objects, watches from the list's resource version, and resumes after every
+interruption from the last version it has seen. When that version is too old (410), it lists again and delivers only the
+difference, deletions included. It keeps only `(uid, resourceVersion)` per object.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from koordpy.kube.errors import ApiError, Forbidden, Gone, NotFound, Unauthorize
 from koordpy.kube.watch.sinks import Sink, Sinks, T
 
 _PAGE = 500
-_WATCH_S = 300  # as client-go: long enough to be cheap, short enough to spread watches over API servers
+_WATCH_S = 300  # as client-go: long enough to be cheap, short enough to balance watches over API servers
 _LINES_PER_TURN = 200  # then other tasks get a turn; about 10 ms of pods
-# An unchanged watch hears a bookmark about once a minute. Longer silence can mean that the connection is dead, whatever
-# TCP believes, so the watch is opened anew. It is no failure: a kube-apiserver that has seen no change of a resource
-# since it started sends the first bookmark after two minutes.
+# An idle watch gets a bookmark about once a minute. A longer silence can mean that the connection is dead without TCP
+# noticing, so the watch is reopened. It is no failure: a kube-apiserver that has seen no change of the resource since
+# its start sends the first bookmark after two minutes.
 _SILENCE_S = 70.0
-_NOTE_EVERY_S = (
-    1.0  # that something was heard: a timer for each of a thousand events a second would cost more than they
+_EXTEND_EVERY_S = (
+    1.0  # the timeout is not extended for each event: with a thousand a second, timers would cost too much
 )
-# An object of etcd's largest size, 1.5 MiB, is a few times as long in JSON.
+# An object of etcd's maximum size, 1.5 MiB, is a few times as long in JSON.
 _MOST_LINE = 64 * 2**20
-_LOOK_AGAIN_S = 2.0  # for a resource that is not installed; costs one short request
+_RETRY_MISSING_S = 2.0  # for a resource whose definition is not installed; costs one short request
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
 class Resource(Generic[T]):
-    """What to list and watch."""
+    """A resource to list and watch."""
 
     path: str  # "/api/v1/pods"
     decode: Decoder[T]
     field_selector: str = ""
-    optional: bool = False  # may not be installed; then there are none of it, and it may be installed later
-    metadata_only: bool = False  # decode to PartialObjectMetadata: the server sends nothing else
+    optional: bool = False  # its definition may be missing, and may be installed later
+    metadata_only: bool = False  # the server sends PartialObjectMetadata
 
     @property
     def name(self) -> str:
@@ -57,7 +57,7 @@ class Resource(Generic[T]):
 
     @property
     def full_name(self) -> str:
-        """The name, with its API group if two groups may have it."""
+        """The name, with its API group if several groups may have it."""
         return f"{self.name}.{self.path.split('/')[2]}" if self.optional else self.name
 
     def query(self) -> dict[str, str | int]:
@@ -65,7 +65,7 @@ class Resource(Generic[T]):
 
 
 class Reflector(Generic[T]):
-    """One resource, kept up to date in its sinks."""
+    """Keeps the sinks of one resource up to date."""
 
     def __init__(
         self,
@@ -77,13 +77,13 @@ class Reflector(Generic[T]):
         self._client, self.resource = client, resource
         self._sinks = Sinks[T](resource.full_name)
         self._is_running = False
-        self._known: dict[str, tuple[str, str]] = {}  # key -> uid, resourceVersion, as the sinks were told
-        self._version = ""  # where to resume; empty: list first
+        self._known: dict[str, tuple[str, str]] = {}  # key -> uid, resourceVersion, as delivered to the sinks
+        self._version = ""  # resourceVersion to resume from; empty: list first
         self._lists_wanted = 1
-        self._cut: asyncio.Timeout | None = None
+        self._watch_timeout: asyncio.Timeout | None = None
         self._backoff = Backoff(first_s=0.2, most_s=30.0)
         self.synced = asyncio.Event()
-        self.trouble = ""  # why the last call failed; empty while all is well
+        self.trouble = ""  # why the last request failed; empty after a success
         if sink is not None:
             self.subscribe(sink, settle)
 
@@ -92,13 +92,13 @@ class Reflector(Generic[T]):
         return self.resource.full_name
 
     def subscribe(self, sink: Sink[T], settle: Callable[[], None] | None = None) -> None:
-        """Deliver to this sink too, before `run`; `settle` is called when all that came together was delivered."""
-        if self._is_running:  # it would never hear of what was listed before
+        """Deliver to this sink too; call it before `run`. `settle` is called after each batch of objects."""
+        if self._is_running:  # it would miss the objects listed before
             raise RuntimeError(f"{self.full_name}: subscribe before the reflector runs")
         self._sinks.add(sink, settle)
 
     async def run(self) -> None:
-        """For ever."""
+        """List and watch, until cancelled."""
         self._is_running = True
         while True:
             try:
@@ -109,23 +109,23 @@ class Reflector(Generic[T]):
             except Gone:
                 self._restart("expired")
                 self._version = ""
-                await asyncio.sleep(self._backoff.next_s())  # a server that always says 410 is not listed in a loop
+                await asyncio.sleep(self._backoff.next_s())  # a server that always answers 410 is no busy loop
             except NotFound as error:
                 if not self.resource.optional:
                     await self._failed(error)
                 else:
                     self._not_installed()
-                    await asyncio.sleep(_LOOK_AGAIN_S)
+                    await asyncio.sleep(_RETRY_MISSING_S)
             except ApiError as error:
                 await self._failed(error)
 
     async def _failed(self, error: ApiError) -> None:
-        self._complain(error)
+        self._log_failure(error)
         self._restart(type(error).__name__.lower())
         await asyncio.sleep(self._backoff.next_s(at_least_s=error.retry_after))
 
     def _not_installed(self) -> None:
-        """There is no such resource, at least not yet: all of it that was known is gone."""
+        """The definition is not installed (any more): all known objects are gone."""
         for key in list(self._known):
             self._gone(key)
         self._sinks.settle()
@@ -134,12 +134,12 @@ class Reflector(Generic[T]):
         self.synced.set()
 
     async def resync(self) -> None:
-        """List again now, and return when the sinks know everything that was true at this moment."""
+        """List again now, and return when the sinks have everything that was true at this moment."""
         self._lists_wanted += 1
         self.synced.clear()
         self._version = ""
-        if self._cut is not None and not self._cut.expired():
-            self._cut.reschedule(asyncio.get_running_loop().time())
+        if self._watch_timeout is not None and not self._watch_timeout.expired():
+            self._watch_timeout.reschedule(asyncio.get_running_loop().time())
         await self.synced.wait()
 
     async def _list(self) -> None:
@@ -155,12 +155,12 @@ class Reflector(Generic[T]):
             token = page.metadata.continue_
             if not token:
                 break
-            await asyncio.sleep(0)  # a page of pods is 15 ms of decoding; let binds pass between pages
+            await asyncio.sleep(0)  # a page of pods is 15 ms of decoding; let binds run between pages
         for key in self._known.keys() - seen:
             self._gone(key)
         self._sinks.settle()
         self._recovered()
-        if wanted == self._lists_wanted:  # else a resync was asked for since, and this list is older than its question
+        if wanted == self._lists_wanted:  # otherwise this list is older than a later call of resync
             self._version = page.metadata.resource_version
             self.synced.set()
 
@@ -169,15 +169,15 @@ class Reflector(Generic[T]):
             obj = self.resource.decode(raw)
         except MalformedObject as error:
             _skip(error)
-            seen.add(error.key)  # it is there: what we last could read of it still counts
+            seen.add(error.key)  # it exists: the last version that could be decoded still counts
             return
         seen.add(obj.metadata.key)
         self._changed(obj)
 
     async def _watch(self) -> None:
         clock = asyncio.get_running_loop().time
-        opened = noted = clock()
-        heard = False
+        opened = extended = clock()
+        received = False
         query = self.resource.query() | {
             "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
@@ -185,32 +185,32 @@ class Reflector(Generic[T]):
         }
         try:
             async with (
-                asyncio.timeout(_SILENCE_S) as self._cut,
+                asyncio.timeout(_SILENCE_S) as self._watch_timeout,
                 self._client.watch(self.resource.path, metadata_only=self.resource.metadata_only, **query) as chunks,
             ):
                 self._recovered()
                 async for lines in _lines(chunks):
                     if not self._version:
                         return
-                    if clock() > noted + _NOTE_EVERY_S:
-                        noted = clock()
-                        self._cut.reschedule(noted + _SILENCE_S)
-                    await self._hear(lines)
-                    heard = True
+                    if clock() > extended + _EXTEND_EVERY_S:
+                        extended = clock()
+                        self._watch_timeout.reschedule(extended + _SILENCE_S)
+                    await self._apply_in_turns(lines)
+                    received = True
         except TimeoutError:
-            if self._version:  # not cut by resync: silence
+            if self._version:  # not cancelled by resync: silence
                 self._restart("silent")
             return
         finally:
-            self._cut = None
-        if not heard and clock() - opened < 1.0:
+            self._watch_timeout = None
+        if not received and clock() - opened < 1.0:
             raise Unavailable(f"watch of {self.resource.name}: ended as soon as it was opened")
 
-    async def _hear(self, lines: list[bytes]) -> None:
+    async def _apply_in_turns(self, lines: list[bytes]) -> None:
         for start in range(0, len(lines), _LINES_PER_TURN):
             if start:
                 await asyncio.sleep(0)
-            if not self._version:  # resync was asked for: what is still in the buffer is older than its list
+            if not self._version:  # resync was called: buffered events are older than its list
                 return
             try:
                 self._apply_all(lines[start : start + _LINES_PER_TURN])
@@ -252,7 +252,7 @@ class Reflector(Generic[T]):
         before, now = self._known.get(meta.key), (meta.uid, meta.resource_version)
         if before == now:
             return
-        if before is not None and before[0] != meta.uid:  # deleted and made again while we were not looking
+        if before is not None and before[0] != meta.uid:  # deleted and recreated between two events
             self._sinks.remove(meta.key, before[0])
         self._known[meta.key] = now
         self._sinks.upsert(obj)
@@ -265,8 +265,8 @@ class Reflector(Generic[T]):
     def _restart(self, cause: str) -> None:
         metrics.WATCH_RESTARTS.labels(self.resource.name, cause).inc()
 
-    def _complain(self, error: ApiError) -> None:
-        """One line when trouble begins or changes its nature; not one per retry."""
+    def _log_failure(self, error: ApiError) -> None:
+        """Log one line when requests begin to fail or fail differently; not one per retry."""
         if type(error).__name__ != self.trouble.partition(":")[0]:
             hint = {
                 Forbidden: "grant the permission to koordpy's account, then it goes on by itself",
@@ -287,7 +287,7 @@ def _skip(error: MalformedObject) -> None:
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Whole lines, as many as have arrived; half a line at the end of a cut stream is dropped, to be sent again."""
+    """Complete lines, as many as have arrived; an incomplete one at the end of a stream is dropped."""
     rest: list[bytes] = []  # a line that has not ended yet
     length = 0
     async for chunk in chunks:

@@ -1,7 +1,7 @@
 """The reflectors of one process: each resource is listed, watched and decoded once, however many sinks want it.
 
-client-go's word is a shared informer factory. All subscriptions are made before `run`; a consumer keeps the reflectors
-that it gets, to wait for those alone (`synced`) or to have one listed again (`resync`).
+client-go calls this a shared informer factory. All subscriptions are made before `run`. A consumer keeps the reflectors
+that it gets, to wait for those alone (`synced`) or to list one again (`resync`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SharedReflectors:
         self._is_running = False
 
     def subscribe(self, resource: Resource[T], sink: Sink[T], settle: Callable[[], None] | None = None) -> Reflector[T]:
-        """Deliver the resource to this sink too; `settle` is called when all that came together was delivered."""
+        """Deliver the resource to this sink too; `settle` is called after each batch of objects."""
         reflector = self._reflector_of(resource)
         reflector.subscribe(sink, settle)
         return reflector
@@ -43,14 +43,14 @@ class SharedReflectors:
             await reflector.synced.wait()
 
     def checks(self) -> dict[str, Callable[[], str]]:
-        """What is wrong with each resource, for `/readyz`; those of one name are one check."""
+        """One check per resource for `/readyz`, which returns its trouble."""
         named: dict[str, list[Reflector[Any]]] = {}
         for reflector in self._reflectors.values():
             named.setdefault(f"watch-{reflector.full_name}", []).append(reflector)
         return {name: _trouble(reflectors) for name, reflectors in named.items()}
 
     def _reflector_of(self, resource: Resource[T]) -> Reflector[T]:
-        key = replace(resource, optional=False)  # two opinions about that are a mistake, and not two resources
+        key = replace(resource, optional=False)  # subscriptions that differ in it are an error, and not two resources
         found = self._reflectors.get(key)
         if found is None:
             if self._is_running:

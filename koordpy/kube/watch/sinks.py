@@ -1,9 +1,9 @@
-"""Delivers what a reflector hears to its sinks, in the order in which they subscribed.
+"""Delivers the objects of a reflector to its sinks, in the order in which they subscribed.
 
-A sink that raises keeps neither the others nor later objects from being delivered. What it raised over is delivered to
-it again at the end of the batch and of the batches after it, the changes of one object in their order, and given up
-after five attempts: an error that happens once is healed, and one that always happens costs one object and not the
-process. Either way it is a mistake in the sink: it is logged with its traceback, and counted.
+A sink that raises blocks neither other sinks nor other objects. The change over which it raised, and later changes of
+the same object, are redelivered in order at the end of the batch and of the batches after it. A change is given up
+after five attempts: a sporadic error loses nothing, and a permanent one loses one object and not the process. Either
+way it is a bug in the sink: it is logged with its traceback, and counted.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Sink(Protocol[T_contra]):
-    """Who is told. Called between plans, never during one."""
+    """A consumer of watch events. It is called between attempts, never during one."""
 
     def upsert(self, obj: T_contra) -> None:
-        """An object appeared or changed."""
+        """An object was added or updated."""
 
     def remove(self, key: str, uid: str) -> None:
-        """An object is gone, or left the field selector."""
+        """An object was deleted, or does not match the field selector any more."""
 
 
 class Sinks(Generic[T]):
@@ -60,63 +60,63 @@ class Sinks(Generic[T]):
 
     def upsert(self, obj: T) -> None:
         for each in self._subscribers:
-            if each.owed and obj.metadata.key in each.owed:
-                each.owe(obj.metadata.key, partial(each.upsert, obj))
+            if each.undelivered and obj.metadata.key in each.undelivered:
+                each.defer(obj.metadata.key, partial(each.upsert, obj))
                 continue
             try:
                 each.upsert(obj)
             except Exception as error:  # noqa: BLE001 - see the module docstring
                 self._failed(each, obj.metadata.key, error)
-                each.owe(obj.metadata.key, partial(each.upsert, obj))
+                each.defer(obj.metadata.key, partial(each.upsert, obj))
 
     def remove(self, key: str, uid: str) -> None:
         for each in self._subscribers:
-            if each.owed and key in each.owed:
-                each.owe(key, partial(each.remove, key, uid))
+            if each.undelivered and key in each.undelivered:
+                each.defer(key, partial(each.remove, key, uid))
                 continue
             try:
                 each.remove(key, uid)
             except Exception as error:  # noqa: BLE001 - see the module docstring
                 self._failed(each, key, error)
-                each.owe(key, partial(each.remove, key, uid))
+                each.defer(key, partial(each.remove, key, uid))
 
     def settle(self) -> None:
-        """All that came together has been delivered."""
+        """A batch has been delivered: redeliver what failed, then settle the sinks."""
         for each in self._subscribers:
-            if each.owed:
-                self._catch_up(each)
+            if each.undelivered:
+                self._redeliver(each)
         for each in self._settlers:
             try:
                 each.settle()
             except Exception as error:  # noqa: BLE001 - see the module docstring
                 self._failed(each, "", error)
 
-    def _catch_up(self, subscriber: _Subscriber[T]) -> None:
-        for key, owed in list(subscriber.owed.items()):
-            while owed.calls and self._is_over(subscriber, key, owed):
-                owed.calls.popleft()
-                owed.attempts = 0
-            if not owed.calls:
-                del subscriber.owed[key]
-        if not subscriber.owed:
+    def _redeliver(self, subscriber: _Subscriber[T]) -> None:
+        for key, undelivered in list(subscriber.undelivered.items()):
+            while undelivered.calls and self._redeliver_first(subscriber, key, undelivered):
+                undelivered.calls.popleft()
+                undelivered.attempts = 0
+            if not undelivered.calls:
+                del subscriber.undelivered[key]
+        if not subscriber.undelivered:
             subscriber.raised_at = None
 
-    def _is_over(self, subscriber: _Subscriber[T], key: str, owed: _Owed) -> bool:
-        """Make the first of the calls; says whether it was delivered or given up."""
+    def _redeliver_first(self, subscriber: _Subscriber[T], key: str, undelivered: _Undelivered) -> bool:
+        """Redeliver the first change; returns whether it was delivered or given up."""
         try:
-            owed.calls[0]()
+            undelivered.calls[0]()
         except Exception as error:  # noqa: BLE001 - see the module docstring
             self._failed(subscriber, key, error)
         else:
             return True
-        owed.attempts += 1
-        if owed.attempts < _ATTEMPTS:
+        undelivered.attempts += 1
+        if undelivered.attempts < _ATTEMPTS:
             return False
         log.error("sink_gave_up", resource=self._resource, sink=subscriber.name, object=key)
         return True
 
     def _failed(self, subscriber: _Subscriber[T], key: str, error: Exception) -> None:
-        """Count it; and log one traceback for each place that raises, not one for each object and attempt."""
+        """Count the failure, and log one traceback per place that raises, not one per object and attempt."""
         self.failures += 1
         metrics.SINK_FAILURES.labels(self._resource).inc()
         place = _place_of(error)
@@ -133,8 +133,8 @@ class Sinks(Generic[T]):
             )
 
 
-class _Owed:
-    """What happened to one object since its sink raised, oldest first."""
+class _Undelivered:
+    """The changes of one object since its sink raised, oldest first."""
 
     def __init__(self) -> None:
         self.calls: deque[Callable[[], None]] = deque()
@@ -145,15 +145,15 @@ class _Subscriber(Generic[T]):
     def __init__(self, sink: Sink[T], settle: Callable[[], None] | None) -> None:
         self.name = type(sink).__name__
         self.upsert, self.remove, self.settle = sink.upsert, sink.remove, settle or _nothing_to_settle
-        self.owed: dict[str, _Owed] = {}  # by the key of the object
-        self.raised_at: tuple[str, int] | None = None  # where in the code, while anything is owed
+        self.undelivered: dict[str, _Undelivered] = {}  # by object key
+        self.raised_at: tuple[str, int] | None = None  # file and line, while anything is undelivered
 
-    def owe(self, key: str, call: Callable[[], None]) -> None:
-        self.owed.setdefault(key, _Owed()).calls.append(call)
+    def defer(self, key: str, call: Callable[[], None]) -> None:
+        self.undelivered.setdefault(key, _Undelivered()).calls.append(call)
 
 
 def _place_of(error: Exception) -> tuple[str, int] | None:
-    """The file and the line that raised."""
+    """The file and line that raised."""
     place = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         place = frame.f_code.co_filename, line

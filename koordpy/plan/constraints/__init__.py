@@ -1,1 +1,1 @@
-"""What a pod's spec demands of nodes, in terms that a filter and a score share: node terms, taints, spread, volumes."""
+"""Constraints of a pod's spec that a filter and a score share: node terms, tolerations, topology spread, volumes."""

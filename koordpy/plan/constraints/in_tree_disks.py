@@ -1,7 +1,8 @@
-"""Disks of drivers that once were part of Kubernetes, in the words of the CSI drivers that have taken their place.
+"""CSI migration: disks of in-tree plugins, translated to the CSI drivers that replace these plugins.
 
-Only what scheduling needs: the driver and the handle by which a disk counts towards a node's limit, and the node
-affinity of a volume in the driver's own labels. What cannot be translated is left as it is: the kubelet will say so.
+The module translates only what scheduling needs: the driver and the volume handle by which a disk counts towards a
+node's limit, and the node affinity of a volume in the driver's own labels. A disk that cannot be translated stays as it
+is; the kubelet reports it.
 """
 
 from __future__ import annotations
@@ -22,63 +23,65 @@ _EBS_URL = re.compile(r"aws://[^/]*/+(vol-[^/]*)/*")
 _GCE_PARTS_OF_A_ZONE = 3  # europe-west4-a
 
 
-class _Heir(NamedTuple):
-    """Who has taken over an in-tree plugin."""
+class _Migration(NamedTuple):
+    """An in-tree plugin and the CSI driver that replaces it."""
 
-    plugin: str  # the name that classes and CSINodes use
+    plugin: str  # the name that StorageClasses and CSINodes use
     driver: str
-    zone_key: str = ""  # the node label for zones, if the driver has its own
+    zone_key: str = ""  # the driver's own node label for zones, if it has one
 
 
-_EBS = _Heir("kubernetes.io/aws-ebs", "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone")
-_GCE = _Heir("kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone")
-_AZURE = _Heir("kubernetes.io/azure-disk", "disk.csi.azure.com")
-_CINDER = _Heir("kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone")
-_PORTWORX = _Heir("kubernetes.io/portworx-volume", "pxd.portworx.com")
-_DRIVERS = {heir.plugin: heir.driver for heir in (_EBS, _GCE, _AZURE, _CINDER, _PORTWORX)}
+_EBS = _Migration("kubernetes.io/aws-ebs", "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone")
+_GCE = _Migration("kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone")
+_AZURE = _Migration("kubernetes.io/azure-disk", "disk.csi.azure.com")
+_CINDER = _Migration("kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone")
+_PORTWORX = _Migration("kubernetes.io/portworx-volume", "pxd.portworx.com")
+_DRIVERS = {each.plugin: each.driver for each in (_EBS, _GCE, _AZURE, _CINDER, _PORTWORX)}
 
 
 def driver_of(provisioner: str) -> str:
-    """The driver that makes the volumes of a class."""
+    """The CSI driver that provisions the volumes of a StorageClass."""
     return _DRIVERS.get(provisioner, provisioner)
 
 
 def as_csi(disks: InTreeDisks, labels: Mapping[str, str] = _NO_LABELS) -> CSISource | None:
-    """The disk of a pod, or of a volume with these labels, as its driver knows it; None if no driver does."""
+    """The CSI source of a pod's disk, or of the disk of a volume with these labels; None if it cannot be translated."""
     if disks.aws_elastic_block_store is not None:
-        heir, handle = _EBS, _ebs_handle(disks.aws_elastic_block_store.volume_id)
+        migration, handle = _EBS, _ebs_handle(disks.aws_elastic_block_store.volume_id)
     elif disks.gce_persistent_disk is not None:
-        heir, handle = _GCE, _gce_handle(disks.gce_persistent_disk.pd_name, labels)
+        migration, handle = _GCE, _gce_handle(disks.gce_persistent_disk.pd_name, labels)
     elif disks.azure_disk is not None:
-        heir, handle = _AZURE, _azure_handle(disks.azure_disk)
+        migration, handle = _AZURE, _azure_handle(disks.azure_disk)
     elif disks.cinder is not None:
-        heir, handle = _CINDER, disks.cinder.volume_id
+        migration, handle = _CINDER, disks.cinder.volume_id
     elif disks.portworx_volume is not None:
-        heir, handle = _PORTWORX, disks.portworx_volume.volume_id
+        migration, handle = _PORTWORX, disks.portworx_volume.volume_id
     else:
         return None
-    return CSISource(heir.driver, handle) if handle else None
+    return CSISource(migration.driver, handle) if handle else None
 
 
 def translated_affinity(volume: PersistentVolume) -> tuple[str, NodeSelector] | None:
-    """The plugin of a volume, and where it is reached from on nodes that have migrated it; None if that is the same."""
+    """The in-tree plugin of a volume, and its affinity for nodes that have migrated it; None: it is not translated."""
     if volume.spec.aws_elastic_block_store is not None:
-        heir = _EBS
+        migration = _EBS
     elif volume.spec.gce_persistent_disk is not None:
-        heir = _GCE
+        migration = _GCE
     elif volume.spec.cinder is not None:
-        heir = _CINDER
+        migration = _CINDER
     else:
         return None
     if as_csi(volume.spec, volume.metadata.labels) is None:
         return None
     required = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
-    terms = _in_zones_of(heir, required.node_selector_terms if required is not None else (), volume.metadata.labels)
-    return (heir.plugin, NodeSelector(terms)) if terms else None
+    terms = _in_zones_of(
+        migration, required.node_selector_terms if required is not None else (), volume.metadata.labels
+    )
+    return (migration.plugin, NodeSelector(terms)) if terms else None
 
 
 def has_migrated(csi_node: CSINode | None, plugin: str) -> bool:
-    """The node leaves the disks of an in-tree plugin to its heir."""
+    """Whether the node uses the CSI driver for disks of an in-tree plugin."""
     return csi_node is not None and plugin in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
 
 
@@ -86,7 +89,7 @@ def has_migrated(csi_node: CSINode | None, plugin: str) -> bool:
 
 
 def _ebs_handle(volume_id: str) -> str:
-    """Once, volumes were named by a URL with their zone in it; empty if it is none of that kind."""
+    """The volume ID; old volumes have it in a URL with their zone. Empty if the URL cannot be read."""
     if not volume_id.startswith("aws://"):
         return volume_id
     found = _EBS_URL.fullmatch(volume_id)
@@ -94,7 +97,7 @@ def _ebs_handle(volume_id: str) -> str:
 
 
 def _gce_handle(name: str, labels: Mapping[str, str]) -> str:
-    """A disk is in one zone, in several of a region, or nobody says; empty if the zones make no region."""
+    """The handle of a zonal disk, a regional one, or one without a label; empty if its zones are in several regions."""
     label = labels.get(BETA_ZONE) or labels.get(ZONE, "")
     zones = label.split("__")
     if len(zones) == 1:
@@ -107,7 +110,7 @@ def _gce_handle(name: str, labels: Mapping[str, str]) -> str:
 
 
 def _azure_handle(disk: AzureDisk) -> str:
-    """The driver takes managed disks only."""
+    """The disk URI; empty for an unmanaged disk, which the driver does not support."""
     return disk.disk_uri if disk.kind in ("Managed", "") else ""
 
 
@@ -115,14 +118,14 @@ def _azure_handle(disk: AzureDisk) -> str:
 
 
 def _in_zones_of(
-    heir: _Heir, terms: tuple[NodeSelectorTerm, ...], labels: Mapping[str, str]
+    migration: _Migration, terms: tuple[NodeSelectorTerm, ...], labels: Mapping[str, str]
 ) -> tuple[NodeSelectorTerm, ...]:
-    """Terms about zones ask for the driver's label instead; without any, the volume's own zone is asked for."""
+    """The terms with the driver's zone label; terms without a zone get the zone of the volume's own label."""
     zone, region = _keys_in_use(terms, labels)
     if _values(terms, zone):
-        terms = _renamed(terms, zone, heir.zone_key)
+        terms = _renamed(terms, zone, migration.zone_key)
     elif zones := sorted({each.strip() for each in labels.get(zone, "").split("__")} - {""}):
-        here = NodeSelectorRequirement(heir.zone_key, "In", tuple(zones))
+        here = NodeSelectorRequirement(migration.zone_key, "In", tuple(zones))
         terms = tuple(
             msgspec.structs.replace(term, match_expressions=(*term.match_expressions, here))
             for term in terms or (NodeSelectorTerm(),)
@@ -131,7 +134,7 @@ def _in_zones_of(
 
 
 def _keys_in_use(terms: tuple[NodeSelectorTerm, ...], labels: Mapping[str, str]) -> tuple[str, str]:
-    """The labels for zone and region: those of today, unless the volume is so old that it has only others."""
+    """The labels for zone and region in use: the well-known ones, or the beta ones of an old volume."""
     asked = {each.key for term in terms for each in term.match_expressions}
     old = BETA_ZONE in asked and ZONE not in asked
     old |= not asked & {ZONE, BETA_ZONE} and BETA_ZONE in labels and ZONE not in labels
@@ -139,7 +142,7 @@ def _keys_in_use(terms: tuple[NodeSelectorTerm, ...], labels: Mapping[str, str])
 
 
 def _values(terms: tuple[NodeSelectorTerm, ...], key: str) -> set[str]:
-    """What the terms name under a label."""
+    """The values of a label in the terms."""
     return {value for term in terms for each in term.match_expressions if each.key == key for value in each.values}
 
 

@@ -1,4 +1,4 @@
-"""Which nodes match node selectors and node affinity terms, for all nodes at once."""
+"""Node selectors and node affinity terms as masks over all nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME_FIELD = "metadata.name"
 
 
 def matches_required(shape: Shape, nodes: NodeColumns) -> Bools | None:
-    """`[N]`: nodes that the pod's selector and required affinity accept; None when it asks for nothing."""
+    """`[N]`: nodes that match the pod's nodeSelector and required node affinity; None when it has neither."""
     traits = shape.traits
     required = traits.node_affinity.required if traits.node_affinity is not None else None
     if not traits.node_selector and required is None:
@@ -28,7 +28,7 @@ def matches_required(shape: Shape, nodes: NodeColumns) -> Bools | None:
 
 
 def pinned_names(shape: Shape) -> frozenset[str] | None:
-    """The only nodes worth asking, when every affinity term pins `metadata.name`; None when they are not pinned."""
+    """The names of the only feasible nodes, when every term requires `metadata.name`; None when some term does not."""
     affinity = shape.traits.node_affinity
     if affinity is None or affinity.required is None or not affinity.required.node_selector_terms:
         return None
@@ -67,6 +67,7 @@ def term_mask(term: NodeSelectorTerm, nodes: NodeColumns) -> Bools:
 
 
 def _required(shape: Shape, nodes: NodeColumns) -> Bools:
+    """`[N]`, computed anew."""
     mask = nodes.live.copy()
     for key, value in shape.traits.node_selector:
         column = nodes.labels.column(key)
@@ -78,6 +79,7 @@ def _required(shape: Shape, nodes: NodeColumns) -> Bools:
 
 
 def _requirement_mask(requirement: NodeSelectorRequirement, column: LabelColumn) -> Bools:
+    """`[N]`: nodes whose label satisfies the requirement."""
     match requirement.operator:
         case "In":
             return np.isin(column.codes, [column.code_of(value) for value in requirement.values])
@@ -98,14 +100,14 @@ def _requirement_mask(requirement: NodeSelectorRequirement, column: LabelColumn)
 
 
 def _compared(requirement: NodeSelectorRequirement, column: LabelColumn) -> Bools:
-    """Numeric comparison; a value that is no integer compares as false, on either side."""
+    """`[N]`: nodes whose label satisfies `Gt` or `Lt`; a value that is no integer satisfies neither."""
     bound = integer(requirement.values[0]) if len(requirement.values) == 1 else None
     if bound is None:
         return np.zeros(len(column.codes), dtype=np.bool_)
     numbers = [integer(value) for value in column.values]
     greater = requirement.operator == "Gt"
     good = [n is not None and (n > bound if greater else n < bound) for n in numbers]
-    return np.array([*good, False])[column.codes]  # code -1, a node without the label, finds the last
+    return np.array([*good, False])[column.codes]  # code -1, a node without the label, indexes the last
 
 
 def integer(value: str) -> int | None:
@@ -115,6 +117,7 @@ def integer(value: str) -> int | None:
 
 
 def _field_mask(requirement: NodeSelectorRequirement, nodes: NodeColumns) -> Bools:
+    """`[N]`: nodes that satisfy a requirement of `matchFields`."""
     if requirement.key != _NAME_FIELD or requirement.operator not in ("In", "NotIn"):
         raise MalformedValue(
             "node affinity matchFields",

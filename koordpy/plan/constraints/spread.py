@@ -1,4 +1,4 @@
-"""Topology spread constraints, as both the filter and the score need them."""
+"""Topology spread constraints, prepared for the filter and the score."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from koordpy.state.nodes.labels import LabelColumn
 from koordpy.state.selectors import compile_selector, hook_of, is_empty
 from koordpy.state.shapes import Shape
 
-# What kube-scheduler asks for when a pod says nothing and belongs to a service or an owner with a selector.
+# kube-scheduler's default constraints, for a pod without its own that belongs to a service or an owner with a selector.
 SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
     TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
@@ -27,10 +27,10 @@ SYSTEM_DEFAULTS = (
 
 
 class DefaultSpread(NamedTuple):
-    """What is asked of pods that ask for no spread themselves."""
+    """The default constraints, for pods without their own."""
 
     constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
-    is_system: bool = True  # then nodes without a zone are still spread by host
+    is_system: bool = True  # with these, nodes without a zone are still spread by host
 
 
 _pack = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -67,7 +67,7 @@ def _constraint(
     namespace, labels = shape.traits.namespace, shape.labels
     extra = {key: labels[key] for key in asked.match_label_keys if key in labels}
     matches = compile_selector(selector, extra)
-    counts_nothing = is_empty(selector) and not extra  # but such a pod matches itself, as in kube-scheduler
+    counts_nothing = is_empty(selector) and not extra  # but the pod itself counts, as in kube-scheduler
 
     def includes(other: Shape) -> bool:
         traits = other.traits
@@ -87,6 +87,7 @@ def _constraint(
 
 
 def _included(asked: TopologySpreadConstraint, shape: Shape, cluster: Cluster) -> Bools | None:
+    """`[N]`: nodes that `nodeAffinityPolicy` and `nodeTaintsPolicy` let count; None for all."""
     included: Bools | None = None
     if (asked.node_affinity_policy or "Honor") == "Honor":
         included = matches_required(shape, cluster.nodes)

@@ -1,4 +1,4 @@
-"""Which taints a pod tolerates, decided once per set of taints and looked up for all nodes."""
+"""Which taints a pod tolerates: decided once per set of taints, looked up for all nodes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from koordpy.state.arrays import Bools
 from koordpy.state.nodes.columns import NodeColumns
 from koordpy.state.shapes import Shape
 
-_KEEPS_OUT = ("NoSchedule", "NoExecute")
+_HARD_EFFECTS = ("NoSchedule", "NoExecute")
 _CORDON = Taint(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
 
 
 def admits(shape: Shape, nodes: NodeColumns) -> Bools:
-    """`[N]`: nodes without a taint that keeps pods of this shape out."""
+    """`[N]`: nodes without a NoSchedule or NoExecute taint that the shape does not tolerate."""
 
     def compute() -> Bools:
         tolerations = shape.traits.tolerations
         by_set = [
-            all(tolerated(t, tolerations) for t in taints if t.effect in _KEEPS_OUT) for taints in nodes.taint_sets
+            all(tolerated(t, tolerations) for t in taints if t.effect in _HARD_EFFECTS) for taints in nodes.taint_sets
         ]
         return np.array(by_set)[nodes.taint_code]
 

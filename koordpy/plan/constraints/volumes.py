@@ -1,8 +1,8 @@
-"""The volumes of a pod: which are bound, which are to be bound where the pod goes, and where that is possible.
+"""The volumes of a pod: on which nodes its bound claims are reachable, and its unbound claims can be bound.
 
-Bound volumes say on which nodes they can be reached. Claims that wait for their first consumer get, per node, the
-smallest volume that fits and is reachable there, or are provisioned if their class allows it there. All of it is worked
-out for all nodes at once: a volume is one mask over nodes.
+The node affinity of a bound volume decides from where it is reachable. A claim of a class with `WaitForFirstConsumer`
+gets, per node, the smallest volume that fits and is reachable there, or is provisioned if its class allows it there.
+All nodes are computed at once: a volume is one mask over nodes.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 @dataclass(slots=True)
 class PodVolumes:
-    """What a pod's claims allow, over all nodes. Arrays are `[N]`."""
+    """What a pod's claims allow on each node. Arrays are `[N]`."""
 
-    reachable: Bools  # bound volumes can be reached
+    reachable: Bools  # bound volumes are reachable
     present: Bools  # bound volumes exist
     satisfiable: Bools  # unbound claims find a volume or can be provisioned
-    enough_space: Bools  # and the driver has room for those to be provisioned
+    enough_space: Bools  # and the driver has enough capacity for those to be provisioned
+    # Unbound claims, their candidate volumes, and per node the index of the candidate that the claim gets, or -1.
     chosen: list[tuple[PersistentVolumeClaim, Ints, list[PersistentVolume]]] = field(default_factory=list)
 
     @property
@@ -50,7 +51,7 @@ def claims_of(shape: Shape, cluster: Cluster) -> list[PersistentVolumeClaim]:
 
 
 def problem_with_claims(shape: Shape, cluster: Cluster) -> str:
-    """Why no node can take the pod, as far as its claims go; empty when nodes should be asked."""
+    """Why its claims make the pod unschedulable on every node; empty when the filter has to ask nodes."""
     problems = (_problem_with(use, shape, cluster) for use in shape.traits.claims)
     first = next((problem for problem in problems if problem), "")
     if first:
@@ -77,13 +78,13 @@ def _problem_with(use: ClaimUse, shape: Shape, cluster: Cluster) -> str:
 
 
 def pod_volumes(shape: Shape, cluster: Cluster) -> PodVolumes:
-    """Where the pod's volumes let it go; remembered until storage or nodes change."""
+    """What the pod's claims allow; remembered until storage or nodes change."""
     generation = (cluster.storage.generation, cluster.nodes.static_generation)
     return shape.remember("volumes", generation, lambda: _pod_volumes(shape, cluster))
 
 
 def choice_at(shape: Shape, cluster: Cluster, row: int) -> VolumeChoice:
-    """What the pod's unbound claims get on a node that was accepted."""
+    """The volumes that the pod's unbound claims get on a feasible node."""
     static, provisioned = [], []
     for claim, choice, candidates in pod_volumes(shape, cluster).chosen:
         if choice[row] >= 0:
@@ -94,10 +95,10 @@ def choice_at(shape: Shape, cluster: Cluster, row: int) -> VolumeChoice:
 
 
 def _was_made_for(claim: PersistentVolumeClaim, shape: Shape, cluster: Cluster) -> bool:
-    """The pod controls its ephemeral claim; the kubelet starts it with no other.
+    """Whether the pod owns its ephemeral claim; the kubelet starts the pod with no other.
 
-    A pod made again under its old name finds the claim of its predecessor until that is collected. The shape is enough
-    to know the pod by: the claim's name, which has the pod's in it, is part of it.
+    A pod recreated under its old name finds the claim of its predecessor until the garbage collector deletes it. The
+    shape identifies the pod: it includes the claim's name, which includes the pod's name.
     """
     controller = next((owner.uid for owner in claim.metadata.owner_references if owner.controller), "")
     pod = cluster.pods.get(controller)
@@ -126,7 +127,7 @@ def _pod_volumes(shape: Shape, cluster: Cluster) -> PodVolumes:
     selected = [claim for claim in delayed if cluster.storage.selected_node(claim)]
     for claim in selected:
         _check_selected(claim, cluster, result)
-    # Small claims first, so that they do not take the large volumes; as kube-scheduler.
+    # Small claims first, so that they do not take the large volumes; as in kube-scheduler.
     for claim in (*selected, *sorted((c for c in delayed if c not in selected), key=_size)):
         _check_delayed(claim, cluster, result)
     return result
@@ -134,7 +135,7 @@ def _pod_volumes(shape: Shape, cluster: Cluster) -> PodVolumes:
 
 def _check_bound(claim: PersistentVolumeClaim, cluster: Cluster, result: PodVolumes) -> None:
     volume = cluster.storage.volumes.get(claim.spec.volume_name)
-    asked = result.present & result.reachable  # a node is refused for the first volume that it cannot use
+    asked = result.present & result.reachable  # the first volume that a node cannot use gives the reason
     if volume is None:
         result.present &= ~asked
     else:
@@ -142,7 +143,7 @@ def _check_bound(claim: PersistentVolumeClaim, cluster: Cluster, result: PodVolu
 
 
 def reachable(volume: PersistentVolume, cluster: Cluster) -> Bools:
-    """`[N]`: nodes that the volume's node affinity accepts, in the words of the driver that each node has for it."""
+    """`[N]`: nodes that match the volume's node affinity, translated for nodes that have migrated its plugin."""
     mask = _accepted(volume, cluster)
     translated = translated_affinity(volume)
     if translated is not None:
@@ -155,7 +156,7 @@ def reachable(volume: PersistentVolume, cluster: Cluster) -> Bools:
 
 
 def _accepted(volume: PersistentVolume, cluster: Cluster) -> Bools:
-    """`[N]`: nodes that the volume's node affinity accepts as it stands."""
+    """`[N]`: nodes that match the volume's node affinity, untranslated."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return np.ones(cluster.nodes.capacity, dtype=np.bool_)
@@ -163,36 +164,36 @@ def _accepted(volume: PersistentVolume, cluster: Cluster) -> Bools:
 
 
 def _check_selected(claim: PersistentVolumeClaim, cluster: Cluster, result: PodVolumes) -> None:
-    """What is being provisioned for a node can be reached from there and, for all we know, only from there."""
+    """A volume that is being provisioned for a selected node is reachable there, and as far as known only there."""
     row = cluster.nodes.row_of(cluster.storage.selected_node(claim))
     for_this = np.arange(cluster.nodes.capacity) == (-1 if row is None else row)
     result.satisfiable &= for_this
 
 
 def _check_delayed(claim: PersistentVolumeClaim, cluster: Cluster, result: PodVolumes) -> None:
-    choice: Ints = np.full(cluster.nodes.capacity, -1, dtype=np.int64)  # index into candidates, or -1
+    choice: Ints = np.full(cluster.nodes.capacity, -1, dtype=np.int64)  # [N]: index into candidates, or -1
     own, candidates = _candidates(claim, cluster)
-    taken, whereabouts = _taken(result), _Whereabouts(cluster)
+    taken, selected_rows = _taken(result), _SelectedRows(cluster)
     for index, volume in enumerate(candidates):
-        rows = whereabouts.of(volume)
+        rows = selected_rows.of(volume)
         rows = rows[choice[rows] < 0]
         for other, number in taken.get(volume.metadata.name, ()):
             rows = rows[other[rows] != number]
         choice[rows] = index
     result.chosen.append((claim, choice, candidates))
-    # A node is refused for the first claim that finds nothing on it.
+    # The first claim without a volume on a node gives the reason.
     asked = (choice < 0) & result.satisfiable & result.enough_space
     provisionable, enough = _provisionable(claim, cluster)
-    # A claim that has a volume of its own will be bound to that one, whatever is made for it elsewhere.
+    # A claim that a volume is reserved for is bound to that one, whatever is provisioned for it elsewhere.
     result.satisfiable &= ~asked | (provisionable & (not own))
     result.enough_space &= ~asked | ~result.satisfiable | enough
 
 
-class _Whereabouts:
-    """Which node rows a term selects, quickly for terms that name values of one label.
+class _SelectedRows:
+    """The node rows that a term selects, without a mask over all nodes for terms that name values of one label.
 
-    Local volumes do, and so do reports about local disks, and there are as many of them as nodes: with a mask over all
-    nodes for each, 5,000 nodes of two volumes cost most of a second per pod.
+    Local volumes and CSIStorageCapacities of local disks have such terms, and there are as many of them as nodes: with
+    a mask for each, 5,000 nodes of two volumes cost most of a second per pod.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -200,13 +201,14 @@ class _Whereabouts:
         self._rows: dict[str, defaultdict[str, list[int]]] = {}  # label key -> value -> rows
 
     def of(self, volume: PersistentVolume) -> Ints:
-        """Nodes that reach it. kube-scheduler translates nothing for volumes that are not bound yet."""
+        """Rows from which a volume is reachable; as in kube-scheduler, an unbound volume is not translated."""
         affinity = volume.spec.node_affinity
         if affinity is None or affinity.required is None or len(affinity.required.node_selector_terms) != 1:
             return np.flatnonzero(_accepted(volume, self._cluster))
         return self.selected_by(affinity.required.node_selector_terms[0])
 
     def selected_by(self, term: NodeSelectorTerm) -> Ints:
+        """Rows that match the term."""
         only = term.match_expressions[0] if len(term.match_expressions) == 1 and not term.match_fields else None
         if only is None or only.operator != "In":
             return np.flatnonzero(term_mask(term, self._cluster.nodes))
@@ -223,7 +225,7 @@ class _Whereabouts:
 
 
 def _taken(result: PodVolumes) -> dict[str, list[tuple[Ints, int]]]:
-    """What earlier claims of the same pod get: by volume, the choices over nodes in which it is this number."""
+    """Volumes that earlier claims of the pod get: by volume, each choice, `[N]`, and the volume's index in it."""
     taken: dict[str, list[tuple[Ints, int]]] = {}
     for _, choice, candidates in result.chosen:
         for index in np.unique(choice[choice >= 0]).tolist():
@@ -232,10 +234,10 @@ def _taken(result: PodVolumes) -> dict[str, list[tuple[Ints, int]]]:
 
 
 def _candidates(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[bool, list[PersistentVolume]]:
-    """Volumes that would do for a claim, the smallest first, ties by name; and whether they are its own already.
+    """Whether volumes are reserved for a claim, and the volumes that it can get, the smallest first, then by name.
 
-    A claim that a volume names, or that one is reserved for, gets no other. It need not select it, nor wait until it
-    is available: whoever tied them together had their reasons.
+    A claim that a volume names in `claimRef`, or that a volume is reserved for, gets no other volume. Its selector does
+    not matter then, nor the phase of the volume: somebody bound the two on purpose.
     """
     storage = cluster.storage
     if storage.selected_node(claim):
@@ -262,7 +264,7 @@ def _candidates(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[bool, l
 
 
 def _is_usable(volume: PersistentVolume, claim: PersistentVolumeClaim, cluster: Cluster) -> bool:
-    """What even a volume that names the claim must be."""
+    """The conditions that hold even for a volume that names the claim."""
     return (
         cluster.storage.class_of(volume) == cluster.storage.class_of(claim)
         and volume.spec.volume_mode == claim.spec.volume_mode
@@ -273,7 +275,7 @@ def _is_usable(volume: PersistentVolume, claim: PersistentVolumeClaim, cluster: 
 
 
 def _provisionable(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[Bools, Bools]:
-    """`[N]`, `[N]`: nodes for which the class can make a volume, and on which its driver has room for it."""
+    """`[N]`, `[N]`: nodes for which the class can provision a volume, and on which its driver has the capacity."""
     capacity = cluster.nodes.capacity
     storage_class = cluster.storage.classes.get(cluster.storage.class_of(claim))
     if storage_class is None or storage_class.provisioner in ("", _NO_PROVISIONER):
@@ -282,6 +284,7 @@ def _provisionable(claim: PersistentVolumeClaim, cluster: Cluster) -> tuple[Bool
 
 
 def _in_allowed_topology(storage_class: StorageClass, cluster: Cluster) -> Bools:
+    """`[N]`: nodes that match `allowedTopologies`."""
     if not storage_class.allowed_topologies:
         return np.ones(cluster.nodes.capacity, dtype=np.bool_)
     allowed = np.zeros(cluster.nodes.capacity, dtype=np.bool_)
@@ -295,19 +298,20 @@ def _in_allowed_topology(storage_class: StorageClass, cluster: Cluster) -> Bools
 
 
 def _with_space(claim: PersistentVolumeClaim, storage_class: StorageClass, cluster: Cluster) -> Bools:
+    """`[N]`: nodes for which some CSIStorageCapacity is large enough for the claim."""
     driver = cluster.storage.drivers.get(storage_class.provisioner)
     nodes = cluster.nodes
     if driver is None or not driver.spec.storage_capacity or "storage" not in claim.spec.resources.requests:
         return np.ones(nodes.capacity, dtype=np.bool_)
     space = np.zeros(nodes.capacity, dtype=np.bool_)
-    whereabouts = _Whereabouts(cluster)
+    selected_rows = _SelectedRows(cluster)
     for report in cluster.storage.capacities.values():
         if report.storage_class_name == storage_class.metadata.name and _offers(report) >= _size(claim):
             topology = report.node_topology
-            if topology is not None and is_empty(topology):  # none selects no node, and an empty one all
+            if topology is not None and is_empty(topology):  # no topology selects no node, an empty one all
                 space[:] = True
             elif topology is not None:
-                space[whereabouts.selected_by(_term_of(topology))] = True
+                space[selected_rows.selected_by(_term_of(topology))] = True
     return space
 
 

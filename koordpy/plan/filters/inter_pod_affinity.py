@@ -1,7 +1,7 @@
-"""InterPodAffinity: which pods must, and must not, run in the same domain.
+"""InterPodAffinity: required pod affinity and anti-affinity.
 
-Three rules, asked in this order: the pod's own required affinity, its own required anti-affinity, and the required
-anti-affinity of pods that are already there. Domains are the nodes that agree in a term's topology key.
+Three rules, in this order: the pod's own required affinity, its own required anti-affinity, and the required
+anti-affinity of existing pods. The nodes with the same value of a term's topology key are one domain.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from koordpy.state.nodes.resources import MOST
 from koordpy.state.shapes import Shape
 
 _EVENTS = EventKind.NODE_ADDED | EventKind.NODE_RELABELLED | EventKind.DOMAINS | EventKind.SELECTORS
-# A pod that leaves wake_on too: without its last companion elsewhere, a pod may be the first of its set anywhere.
+# Also a pod that leaves: when the last pod that matches is gone, this pod may become the first of its set.
 _AFFINITY = Reason(
     "node(s) didn't match pod affinity rules",
     preemption_helps=False,
@@ -38,24 +38,24 @@ _EXISTING = Reason(
 
 
 class InterPodAffinity(Filter):
-    """Required terms, in both directions."""
+    """Required terms of the pod, and of existing pods about it."""
 
     name = "InterPodAffinity"
     static = False
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
-        cluster.census.check_terms(shape)  # preferences too, or it would depend on the cluster whether a pod is refused
+        cluster.census.check_terms(shape)  # preferred ones too, or whether a pod is refused would depend on the cluster
         masks = [mask for _, mask in _rules(shape, cluster) if mask is not None]
         return np.logical_and.reduce(masks) if masks else None
 
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
-        """A pod that demands nothing of others moves nothing for the next one like it."""
+        """A pod without terms of its own changes nothing for the next pod of its shape."""
         return shape.traits.pod_affinity is None and shape.traits.pod_anti_affinity is None
 
     def slots(self, shape: Shape, cluster: Cluster) -> Ints | None:
-        """`[N]`: one on each node for pods that keep apart from their own kind by host name, the usual case.
+        """`[N]`: one slot per node for anti-affinity to pods of the same shape by host name, the usual case.
 
-        None where a pod on one node is news for another: whoever wants company, or keeps apart by zone.
+        None where a pod on one node changes the answer for another: for affinity, and for anti-affinity by zone.
         """
         affinity, anti_affinity = shape.traits.pod_affinity, shape.traits.pod_anti_affinity
         if affinity is not None and affinity.required:
@@ -85,43 +85,46 @@ def _rules(shape: Shape, cluster: Cluster) -> Iterable[tuple[Reason, Bools | Non
 
 
 def _own_affinity(shape: Shape, cluster: Cluster) -> Bools | None:
+    """`[N]`: nodes whose domains have a matching pod for every term; None without terms."""
     affinity = shape.traits.pod_affinity
     if affinity is None or not affinity.required:
         return None
     terms = affinity.required
     tally = cluster.census.pods_matching(shape.traits.namespace, terms)
     labelled = np.ones(cluster.nodes.capacity, dtype=np.bool_)
-    near = np.ones(cluster.nodes.capacity, dtype=np.bool_)
+    matched = np.ones(cluster.nodes.capacity, dtype=np.bool_)
     anywhere = False
     for term in terms:
         column = cluster.nodes.labels.column(term.topology_key)
-        here = per_domain(column, tally.counts)
+        here = per_domain(column, tally.counts)  # [D]
         anywhere |= bool(here.any())
         labelled &= column.codes >= 0
-        near &= at_nodes(column, here) > 0
-    # The first pod of a set that wants to be with itself would otherwise wait for ever.
+        matched &= at_nodes(column, here) > 0
+    # Otherwise the first pod of a set whose terms match the set itself would stay unschedulable.
     if not anywhere and cluster.census.speaks_about_itself(shape, terms):
         return labelled
-    return near
+    return matched
 
 
 def _own_anti_affinity(shape: Shape, cluster: Cluster) -> Bools | None:
+    """`[N]`: nodes whose domains have no matching pod for any term; None without terms."""
     anti_affinity = shape.traits.pod_anti_affinity
     if anti_affinity is None or not anti_affinity.required:
         return None
-    apart = np.ones(cluster.nodes.capacity, dtype=np.bool_)
+    passes = np.ones(cluster.nodes.capacity, dtype=np.bool_)
     for term in anti_affinity.required:
         tally = cluster.census.pods_matching(shape.traits.namespace, (term,))
         column = cluster.nodes.labels.column(term.topology_key)
-        apart &= at_nodes(column, per_domain(column, tally.counts)) == 0
-    return apart
+        passes &= at_nodes(column, per_domain(column, tally.counts)) == 0
+    return passes
 
 
 def _others_anti_affinity(shape: Shape, cluster: Cluster) -> Bools | None:
-    apart: Bools | None = None
+    """`[N]`: nodes in no domain of an existing pod whose anti-affinity matches this one; None without any."""
+    passes: Bools | None = None
     for term in cluster.census.terms_about(shape):
         if term.kind is Kind.REQUIRED_ANTI_AFFINITY and term.counts.any():
             column = cluster.nodes.labels.column(term.topology_key)
             mask = at_nodes(column, per_domain(column, term.counts)) == 0
-            apart = mask if apart is None else apart & mask
-    return apart
+            passes = mask if passes is None else passes & mask
+    return passes

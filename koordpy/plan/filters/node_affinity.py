@@ -1,4 +1,4 @@
-"""NodeAffinity: nodeSelector and required node affinity, the pod's own and what the profile adds to it."""
+"""NodeAffinity: nodeSelector and required node affinity of the pod, and the affinity that its profile adds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONFLICT = Reason("pod affinity terms conflict", preemption_helps=False, wake_o
 
 
 class NodeAffinity(Filter):
-    """What the pod, and its profile for all pods, require of a node's labels and name."""
+    """Requirements of the pod, and of its profile, on the labels and the name of a node."""
 
     name = "NodeAffinity"
     static = True
@@ -29,11 +29,11 @@ class NodeAffinity(Filter):
         self._enforced = enforced
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:  # noqa: ARG002
-        """Every term names nodes, and none names one node twice: there is nobody to ask."""
+        """Every term requires node names, and no name satisfies all requirements of a term."""
         return _CONFLICT if pinned_names(shape) == frozenset() else None
 
     def passes(self, shape: Shape, cluster: Cluster) -> Bools | None:
-        check_preferences(shape, cluster.nodes)  # here, or it would depend on the cluster whether a pod is refused
+        check_preferences(shape, cluster.nodes)  # here, or whether a pod is refused would depend on the cluster
         own = matches_required(shape, cluster.nodes)
         if self._enforced is None:
             return own

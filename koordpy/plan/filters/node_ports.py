@@ -1,4 +1,4 @@
-"""NodePorts: the host ports that the pod wants are free on the node."""
+"""NodePorts: the host ports of the pod are free on the node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REASON = Reason(
 
 
 class NodePorts(Filter):
-    """Few pods have host ports, so only the nodes where one is taken are looked at."""
+    """Few pods have host ports: the filter visits only nodes where one of the pod's ports is in use."""
 
     name = "NodePorts"
     static = False
@@ -35,7 +35,7 @@ class NodePorts(Filter):
         return free
 
     def slots(self, shape: Shape, cluster: Cluster) -> Ints:
-        """`[N]`: one pod of the shape, and the port is taken."""
+        """`[N]`: one slot on each node where the ports are free."""
         return np.asarray(self.passes(shape, cluster), dtype=np.int64)
 
     def explain(self, shape: Shape, cluster: Cluster, refused: Bools) -> Iterable[tuple[Reason, Bools]]:  # noqa: ARG002

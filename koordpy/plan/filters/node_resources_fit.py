@@ -1,4 +1,4 @@
-"""NodeResourcesFit: the node has room for everything the pod asks for."""
+"""NodeResourcesFit: the node has room for all requests of the pod."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _EVENTS = EventKind.NODE_ADDED | EventKind.NODE_GREW | EventKind.ROOM_FREED
 
 
 class NodeResourcesFit(Filter):
-    """A resource that the pod does not ask for is never checked, even on a node that is over-committed in it."""
+    """A resource that the pod does not request is never checked, even on a node that is overcommitted in it."""
 
     name = "NodeResourcesFit"
     static = False
 
     def __init__(self, ignored: frozenset[str] = frozenset(), ignored_groups: frozenset[str] = frozenset()) -> None:
-        self._ignored, self._ignored_groups = ignored, ignored_groups  # extended resources left to others
+        self._ignored, self._ignored_groups = ignored, ignored_groups  # extended resources that other components manage
 
     @property
     def ignores_some(self) -> bool:
@@ -56,13 +56,13 @@ class NodeResourcesFit(Filter):
         for name, row, amount in self._checked(shape, cluster):
             text = "Too many pods" if row == PODS else f"Insufficient {name}"
             short = refused & (nodes.allocatable[row] - nodes.requested[row] < amount)
-            # kube-scheduler: a node that takes no pods at all may still take one when others have left.
+            # As in kube-scheduler, preemption may help on a node that allows no pods at all.
             too_small = short & (nodes.allocatable[row] < amount) if row != PODS else np.zeros_like(short)
             yield Reason(text, preemption_helps=False, wake_on=_EVENTS), too_small
             yield Reason(text, preemption_helps=True, wake_on=_EVENTS), short & ~too_small
 
     def _checked(self, shape: Shape, cluster: Cluster) -> list[tuple[str, int, int]]:
-        """What is asked for, its row and how much; resources that no node has share a row."""
+        """Requested resources that are not ignored: name, row and amount. Resources that no node has share a row."""
         find = cluster.resources.find
         return [(name, find(name), amount) for name, amount in shape.traits.needed if not self._ignores(name)]
 

@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a node attaches no more volumes of a driver than the driver allows."""
+"""NodeVolumeLimits: a node attaches no more volumes of a CSI driver than its CSINode allows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _REASON = Reason(
     wake_on=EventKind.STORAGE | EventKind.NODE_ADDED | EventKind.ROOM_FREED,
 )
 
-Attached = dict[str, set[str]]  # driver -> volumes
+Attached = dict[str, set[str]]  # driver -> volume handles
 
 
 class NodeVolumeLimits(Filter):
-    """Volumes of pods on the node, volumes attached to it for other reasons, and the new ones, each counted once.
+    """Counts volumes of pods on the node, volumes attached to it without a pod, and new ones, each once.
 
-    Disks of in-tree plugins count for the drivers that have taken these over.
+    Disks of in-tree plugins count for the CSI drivers that replace these.
     """
 
     name = "NodeVolumeLimits"
@@ -51,12 +51,12 @@ class NodeVolumeLimits(Filter):
 
 
 def _fits(new: set[str], attached: set[str], limit: int) -> bool:
-    """A pod that brings nothing new fits even where the limit was lowered beneath what is attached."""
+    """A pod without new volumes fits even where more volumes are attached than the limit allows."""
     return new <= attached or len(new | attached) <= limit
 
 
 def _limits(cluster: Cluster, new: Attached) -> dict[int, dict[str, int]]:
-    """By node row: how many volumes of each of the drivers; only nodes that limit one of them."""
+    """By node row: the limit of each driver of the new volumes; only nodes that limit one of them."""
     limits: dict[int, dict[str, int]] = {}
     for name, csi_node in cluster.storage.csi_nodes.items() if new else ():
         row = cluster.nodes.row_of(name)
@@ -90,7 +90,7 @@ def _attached(cluster: Cluster, rows: Iterable[int]) -> dict[int, Attached]:
 
 
 def _volumes(claims: Iterable[PersistentVolumeClaim], cluster: Cluster) -> Attached:
-    """The volumes behind claims, by driver; a claim without one yet will have one of its class's driver."""
+    """The volumes of claims, by driver; an unbound claim counts as a volume of its class's driver."""
     found: Attached = {}
     for claim in claims:
         volume = cluster.storage.volumes.get(claim.spec.volume_name)

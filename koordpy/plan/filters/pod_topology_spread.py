@@ -60,7 +60,7 @@ class PodTopologySpread(Filter):
 
 
 def _within_skew(constraint: Constraint, eligible: Bools) -> Bools:
-    """`[N]`: nodes whose domain may take one more."""
+    """`[N]`: nodes whose domain may get one more pod. `eligible` is `[N]`."""
     counted = eligible if constraint.included is None else eligible & constraint.included
     pods = per_domain(constraint.column, constraint.counts, among=counted)  # [D]
     present = domains_among(constraint, counted)  # [D]

@@ -18,7 +18,7 @@ _REASON = Reason(
 
 
 class TaintToleration(Filter):
-    """Taints that keep pods out."""
+    """Hard taints; the score has PreferNoSchedule."""
 
     name = "TaintToleration"
     static = True

@@ -1,4 +1,4 @@
-"""What koordpy does not support yet: refused in plain words, because binding such a pod would strand it on its node."""
+"""Pods that need what koordpy does not support yet: such a pod, if bound, would never start on its node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RESOURCE_CLAIMS = Reason(
 
 
 class Unsupported(Filter):
-    """Not to be switched off by a configuration: it keeps pods from being bound wrongly."""
+    """No configuration can disable it: it keeps pods from being bound wrongly."""
 
     name = "Unsupported"
     static = True

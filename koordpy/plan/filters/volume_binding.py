@@ -1,4 +1,4 @@
-"""VolumeBinding: bound volumes can be reached from the node, and unbound claims can be bound there."""
+"""VolumeBinding: bound volumes are reachable from the node, and unbound claims can be bound there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NODE_CONFLICT = Reason(
 _BIND_CONFLICT = Reason(
     "node(s) didn't find available persistent volumes to bind",
     preemption_helps=False,
-    wake_on=_EVENTS | EventKind.POD_LEFT,  # a pod that could not be bound gives its volume back
+    wake_on=_EVENTS | EventKind.POD_LEFT,  # a pod that is unreserved gives its volumes back
 )
 _NO_SPACE = Reason("node(s) did not have enough free storage", preemption_helps=False, wake_on=_EVENTS)
 _NO_VOLUME = Reason(
@@ -30,7 +30,7 @@ _NO_VOLUME = Reason(
 
 
 class VolumeBinding(Filter):
-    """What the pod's claims say about nodes."""
+    """Asks `constraints/volumes.py`, and gives each of its masks a reason."""
 
     name = "VolumeBinding"
     static = False

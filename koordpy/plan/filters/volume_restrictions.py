@@ -1,4 +1,4 @@
-"""VolumeRestrictions: a ReadWriteOncePod claim has one pod at a time, and old-style disks are not shared at will."""
+"""VolumeRestrictions: a ReadWriteOncePod claim has one pod, and pods of a node share in-tree disks only read-only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DISK = Reason(
 
 
 class VolumeRestrictions(Filter):
-    """Old-style disks collide on a node; a ReadWriteOncePod claim is in use anywhere or free everywhere."""
+    """In-tree disks conflict per node; a ReadWriteOncePod claim that is in use makes every node infeasible."""
 
     name = "VolumeRestrictions"
     static = False
@@ -46,20 +46,20 @@ class VolumeRestrictions(Filter):
 
 
 def _claim_in_use(shape: Shape, cluster: Cluster) -> bool:
-    alone = [c.metadata.key for c in claims_of(shape, cluster) if "ReadWriteOncePod" in c.spec.access_modes]
-    return any(cluster.storage.users.get(key) for key in alone)
+    exclusive = [c.metadata.key for c in claims_of(shape, cluster) if "ReadWriteOncePod" in c.spec.access_modes]
+    return any(cluster.storage.users.get(key) for key in exclusive)
 
 
 def _disks_free(shape: Shape, cluster: Cluster) -> Bools:
-    """`[N]`: nodes without a pod that uses one of the same disks in a way that excludes sharing."""
+    """`[N]`: nodes without a pod that uses one of the same disks and cannot share it."""
     free = np.ones(cluster.nodes.capacity, dtype=np.bool_)
     for other in cluster.shapes if shape.traits.disks else ():
-        if other.on_nodes and any(_collide(a, b) for a in shape.traits.disks for b in other.traits.disks):
+        if other.on_nodes and any(_conflict(a, b) for a in shape.traits.disks for b in other.traits.disks):
             free[list(other.on_nodes)] = False
     return free
 
 
-def _collide(mine: Volume, theirs: Volume) -> bool:
+def _conflict(mine: Volume, theirs: Volume) -> bool:
     if mine.aws_elastic_block_store is not None and theirs.aws_elastic_block_store is not None:
         return mine.aws_elastic_block_store == theirs.aws_elastic_block_store
     a, b = mine.disk, theirs.disk

@@ -1,4 +1,4 @@
-"""VolumeZone: a bound volume that is labelled with a zone or region is used from there."""
+"""VolumeZone: the node is in the zone or region that a bound volume is labelled with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from koordpy.state.cluster import Cluster
 from koordpy.state.events import EventKind
 from koordpy.state.shapes import Shape
 
-_TODAY = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
+_WELL_KNOWN = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
 _REASON = Reason(
     "node(s) had no available volume zone",
     preemption_helps=False,
@@ -24,13 +24,13 @@ _REASON = Reason(
 
 
 class VolumeZone(Filter):
-    """Nodes without any zone or region label are not asked: the cluster has no zones."""
+    """Nodes without any zone or region label pass: the cluster has no zones."""
 
     name = "VolumeZone"
     static = False
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
-        """A volume that is not there has no zone. kube-scheduler does not look at ephemeral ones here."""
+        """Refuses a pod whose bound volume does not exist; like kube-scheduler, not for ephemeral claims."""
         storage = cluster.storage
         claims = (storage.claims.get(use.key) for use in shape.traits.claims if not use.ephemeral)
         named = (claim.spec.volume_name for claim in claims if claim is not None)
@@ -44,7 +44,7 @@ class VolumeZone(Filter):
         if not wanted:
             return None
         labels = cluster.nodes.labels
-        zoned: Bools = np.logical_or.reduce([labels.column(key).codes >= 0 for key in _TODAY])
+        zoned: Bools = np.logical_or.reduce([labels.column(key).codes >= 0 for key in _WELL_KNOWN])
         mask = np.ones(cluster.nodes.capacity, dtype=np.bool_)
         for key, values in wanted:
             mask &= _labelled(cluster, key, values)
@@ -59,16 +59,16 @@ def _topologies(shape: Shape, cluster: Cluster) -> Iterable[tuple[str, frozenset
     for claim in claims_of(shape, cluster):
         volume = cluster.storage.volumes.get(claim.spec.volume_name)
         if volume is not None:
-            for key in _TODAY:
+            for key in _WELL_KNOWN:
                 zones = frozenset(volume.metadata.labels.get(key, "").split("__"))
-                if "" not in zones:  # kube-scheduler ignores a label that it cannot read
+                if "" not in zones:  # like kube-scheduler, ignore a label with an empty zone
                     yield key, zones
 
 
 def _labelled(cluster: Cluster, key: str, values: frozenset[str]) -> Bools:
-    """`[N]`: nodes with one of the values under the key, or, if they lack it, under its name of today."""
+    """`[N]`: nodes whose label has one of the values; the well-known label counts where a beta label is missing."""
     own = cluster.nodes.labels.column(key)
-    today = cluster.nodes.labels.column(_TODAY[key])
+    well_known = cluster.nodes.labels.column(_WELL_KNOWN[key])
     by_own = np.isin(own.codes, [own.code_of(value) for value in values])
-    by_today = np.isin(today.codes, [today.code_of(value) for value in values])
-    return np.where(own.codes >= 0, by_own, by_today)
+    by_well_known = np.isin(well_known.codes, [well_known.code_of(value) for value in values])
+    return np.where(own.codes >= 0, by_own, by_well_known)

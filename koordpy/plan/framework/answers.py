@@ -1,7 +1,7 @@
-"""The two answers to "can this job run now?": a plan, or a refusal that says why not.
+"""The two answers of planning: a plan, or a refusal with its reasons.
 
-Both are values. One place carries plans out; the same refusal feeds the condition, the event, the log and the
-metrics, so they can never disagree.
+Both are values. The loop carries a plan out. The condition, the event, the log and the metrics are made from the same
+refusal, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from koordpy.state.storage import NO_VOLUMES, VolumeChoice
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a node cannot take a pod, in kube-scheduler's words."""
+    """Why a filter refuses a node, in kube-scheduler's words."""
 
     text: str
-    preemption_helps: bool  # False: nothing that could be evicted from the node would make the pod fit
-    wake_on: EventKind  # the changes after which it is worth asking again
-    plugin: str = ""  # the filter that says so; filled in by the planner
+    preemption_helps: bool  # False: no eviction from the node can make the pod fit
+    wake_on: EventKind  # the cluster events that may change the answer
+    plugin: str = ""  # the filter that refuses; set by the planner
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One member, the node it goes to, and the volumes that its unbound claims get there."""
+    """One member, its node, and the volumes that its unbound claims get there."""
 
     uid: str
     node: str
@@ -45,33 +45,33 @@ class Gathered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do for a job: all of it, or nothing."""
+    """Where the members of a job are placed: carried out as a whole, or not at all."""
 
     placements: tuple[Placement, ...]
-    missing: Refusal | None = None  # why the job is not complete: what is placed may wait for the rest, and not run
-    left_over: Refusal | None = None  # why members beyond the minimum found no room
+    missing: Refusal | None = None  # why the job is not complete: the placed members wait at Permit for the rest
+    left_over: Refusal | None = None  # why some of the surplus was not placed
     gathered: Gathered | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a job cannot run now, and what would change that."""
+    """Why a job is unschedulable, and which cluster events may change that."""
 
     message: str
     wake_on: EventKind
     culprit: str  # UID of the member that could not be placed
     reason: str = UNSCHEDULABLE  # of the pod condition
-    counts: tuple[tuple[str, int], ...] = ()  # reason text, nodes
+    counts: tuple[tuple[str, int], ...] = ()  # reason text, number of nodes
     plugins: frozenset[str] = frozenset()  # the filters that refused
-    fit: tuple[int, int] = (0, 1)  # members that would fit, and those that must
-    gave_up: bool = False  # a search ended for lack of budget: there may be a way that was not tried
+    fit: tuple[int, int] = (0, 1)  # members that fit, and members that must
+    gave_up: bool = False  # the search used up its budget: there may be a plan that was not tried
 
 
 def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal:
-    """The refusal of a pod that every node was asked about.
+    """The refusal of a pod that is infeasible on every node.
 
-    kube-scheduler sorts the entries as strings, so `10 Insufficient cpu` stands before `2 node(s) ...`;
-    autoscalers and dashboards read the text, so we do the same.
+    kube-scheduler sorts the entries as strings, so `10 Insufficient cpu` comes before `2 node(s) ...`. Autoscalers and
+    dashboards parse the text, so koordpy does the same.
     """
     counts: Counter[str] = Counter()
     wake_on = EventKind.NODE_ADDED
@@ -89,7 +89,7 @@ def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal
 
 
 def refused_outright(culprit: str, nodes: int, reason: Reason) -> Refusal:
-    """The refusal of a pod that no node was asked about."""
+    """The refusal of a pod at PreFilter, before any node is filtered."""
     return Refusal(
         f"0/{nodes} nodes are available: {reason.text}.",
         wake_on=reason.wake_on,

@@ -1,4 +1,4 @@
-"""The arguments of plugins, read strictly: kube-scheduler's names, and what is not understood is named."""
+"""The arguments of plugins, under kube-scheduler's names; an unknown field or a bad value is an error that names it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class _NodeAffinity(_Args):
 
 
 class _Constraint(Strict):
-    """As a pod has it, but for the selector, which is derived from the pod's services and owner."""
+    """As in a pod, without the selector, which is derived from the pod's services and owner."""
 
     max_skew: Annotated[int, msgspec.Meta(ge=1)]
     topology_key: Annotated[str, msgspec.Meta(min_length=1)]
@@ -134,7 +134,7 @@ class _VolumeBinding(_Args):
 
 
 def volume_bind_timeout_s(args: Args) -> int:
-    """How long a pod waits for its volumes before it is planned again."""
+    """How long a pod waits for its volumes to be bound before it is unreserved."""
     asked = read_strictly(args, _VolumeBinding).bind_timeout_seconds
     if asked < 0:
         raise MalformedValue("bindTimeoutSeconds", asked, "is negative")
@@ -147,13 +147,13 @@ def volume_binding(args: Args) -> VolumeBinding:
 
 
 def added_affinity(args: Args) -> NodeAffinity:
-    """What the profile requires and prefers for each of its pods, beside what the pod says itself."""
+    """The node affinity that the profile adds to that of each of its pods."""
     asked = read_strictly(args, _NodeAffinity).added_affinity or _AddedAffinity()
     return msgspec.convert(asked, NodeAffinity, from_attributes=True)
 
 
 def ignored_resources(args: Args) -> tuple[frozenset[str], frozenset[str]]:
-    """Names and groups of extended resources that NodeResourcesFit leaves to others."""
+    """Names and groups of extended resources that NodeResourcesFit ignores."""
     fit = read_strictly(args, _Fit)
     return frozenset(fit.ignored_resources), frozenset(fit.ignored_resource_groups)
 
@@ -190,7 +190,7 @@ def affinity_score(args: Args) -> InterPodAffinity:
 
 
 def default_spread(args: Args) -> DefaultSpread:
-    """What is asked of pods that ask for no spread themselves."""
+    """The default constraints, for pods without their own."""
     asked = read_strictly(args, _Spread)
     if asked.defaulting_type == "System":
         if asked.default_constraints:

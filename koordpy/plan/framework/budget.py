@@ -1,18 +1,18 @@
-"""A budget for long searches: how many dry runs they may make before they give up, and say so.
+"""A budget for a search: the number of dry runs after which it gives up, and says so.
 
-Counted in dry runs and not in seconds: planning knows no clock, and the same state must give the same answer.
+The budget counts dry runs and not seconds: planning reads no clock, and the same state must give the same answer.
 """
 
 from __future__ import annotations
 
 
 class Budget:
-    """So many dry runs, for all parts of one search together."""
+    """The dry runs that all parts of one search share."""
 
     def __init__(self, runs: int) -> None:
         self._runs = runs
         self._left = runs
-        self.gave_up = False  # something was not tried for lack of budget
+        self.gave_up = False  # a dry run was denied
 
     def spend(self) -> bool:
         """Whether one more dry run may be made."""

@@ -1,4 +1,4 @@
-"""The job: what is planned at once."""
+"""The job: the unit of planning, a single pod or a group of gangs."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from koordpy.state.pods import PodRecord
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one gang still needs, and the members it could have it from."""
+    """How many members one gang still needs, and its pending members."""
 
     gang: str  # namespace/name
     minimum: int
-    counted: int  # members that are there already
+    counted: int  # members that count towards the minimum already
     mode: Mode
     members: tuple[PodRecord, ...]  # pending
 
     @property
     def needed(self) -> int:
-        """Members to place before the gang is complete; what is placed beyond that is surplus."""
+        """Members to place before the gang is complete; members beyond that are surplus."""
         return max(0, self.minimum - self.counted)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Pods that start together or not at all; a single pod is a job of one."""
+    """Pods that are planned as a whole; a single pod is a job of one."""
 
     key: str
     members: tuple[PodRecord, ...]
@@ -40,7 +40,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """As users know it: the ids of its gangs, or the pod's namespace and name."""
+        """The name in messages: the ids of its gangs, or the pod's namespace and name."""
         return self.key if self.demands else self.members[0].key
 
     @property
@@ -49,5 +49,5 @@ class Job:
 
     @property
     def preemptor(self) -> Preemptor:
-        """As the eviction policy sees it: a victim must be less important than each member that it makes room for."""
+        """The job for the eviction policy, at its lowest priority: a victim is less important than every member."""
         return Preemptor(min((member.priority for member in self.members), default=0))

@@ -1,4 +1,4 @@
-"""Profiles: which filters and scores apply to the pods of one `schedulerName`."""
+"""Profiles: the filters and scores for pods of one `schedulerName`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from koordpy.state.shapes import Shape
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """The filters in the order in which a node is asked, and the scores with their weights."""
+    """The filters in the order in which they run, and the scores with their weights."""
 
     scheduler_name: str
     filters: tuple[Filter, ...]
     scores: tuple[tuple[Score, int], ...]
-    preempts: bool = True  # its pods may make others leave
-    within: Bools | None = None  # [N]: only these nodes are asked; for the length of one plan
-    root: Profile = field(init=False)  # what is remembered about shapes is remembered for this one
+    preempts: bool = True  # its pods may preempt
+    within: Bools | None = None  # [N]: the only nodes that are filtered; for one plan
+    root: Profile = field(init=False)  # the configured profile, under which results for shapes are cached
 
     def only(self, within: Bools, scores: tuple[tuple[Score, int], ...] | None = None) -> Profile:
-        """The same profile, asking only some of the nodes that it asks, `[N]`, and with other scores if given."""
+        """The profile restricted to the nodes `within`, `[N]`, and with other scores if given."""
         within = within if self.within is None else within & self.within
         derived = replace(self, within=within, scores=self.scores if scores is None else scores)
         object.__setattr__(derived, "root", self.root)
@@ -35,11 +35,11 @@ class Profile:
 
     @property
     def counts_all_resources(self) -> bool:
-        """A node without room for everything that a pod asks for is out of the question."""
+        """Whether a node without room for all requests of a pod is infeasible for it."""
         return any(isinstance(each, NodeResourcesFit) and not each.ignores_some for each in self.filters)
 
     def prefilter(self, shape: Shape, cluster: Cluster) -> Reason | None:
-        """The first reason to refuse a pod outright."""
+        """The first reason of a filter that refuses the pod at PreFilter."""
         for each in self.filters:
             reason = each.prefilter(shape, cluster)
             if reason is not None:

@@ -1,4 +1,4 @@
-"""Building profiles: kube-scheduler's defaults, changed by what a configuration enables, disables and weighs."""
+"""Builds profiles: kube-scheduler's default plugins, changed by those that a configuration enables and disables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_WEIGHT = 2**31 - 1  # the API's own; so many scores of 100 still add up in
 
 @dataclass(frozen=True)
 class PluginSet:
-    """What is switched on (with a weight, 0 when none is given) and off at one extension point; `*` is all."""
+    """Plugins enabled (with a weight, 0 when none is given) and disabled at one extension point; `*` means all."""
 
     enabled: tuple[tuple[str, int], ...] = ()
     disabled: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class PluginSet:
 
 @dataclass(frozen=True)
 class ProfileSpec:
-    """What a configuration says about one profile."""
+    """The configuration of one profile."""
 
     everywhere: PluginSet = PluginSet()
     filters: PluginSet = PluginSet()
@@ -37,12 +37,12 @@ class ProfileSpec:
 
 
 def default_profile(scheduler_name: str) -> Profile:
-    """kube-scheduler's defaults: same order, same weights."""
+    """The profile with kube-scheduler's default plugins, in its order and with its weights."""
     return build_profile(scheduler_name, ProfileSpec())
 
 
 def build_profile(scheduler_name: str, spec: ProfileSpec) -> Profile:
-    """Raises MalformedValue or Misread for a plugin that nobody knows or arguments that it does not take."""
+    """Raises MalformedValue or Misread for an unknown plugin, or for arguments that a plugin does not take."""
     others = third_party()
     known = {plugin.name: plugin for plugin in (*others, *BUILT_IN)}
     _check_names(others, spec)
@@ -65,15 +65,15 @@ def build_profile(scheduler_name: str, spec: ProfileSpec) -> Profile:
 def _chosen(known: dict[str, Plugin], everywhere: PluginSet, here: PluginSet) -> list[tuple[Plugin, int]]:
     """Plugins with their weights, in kube-scheduler's order.
 
-    First those of everywhere that are set anew here, then the others of everywhere, then what only this extension
-    point enables. A plugin that is enabled without a weight has 1, also where its default is another.
+    First the plugins of `multiPoint` that this extension point overrides, then the others of `multiPoint`, then those
+    that only this extension point enables. A plugin enabled without a weight has weight 1, whatever its default.
     """
     general = {} if "*" in everywhere.disabled else {p.name: p.weight for p in BUILT_IN}
     general = _without(general, everywhere) | _enabled(known, everywhere)
     general = {} if "*" in here.disabled else _without(general, here)
     own = _enabled(known, here)
-    anew = {name: weight for name, weight in own.items() if name in general}
-    ordered = anew | {name: weight for name, weight in general.items() if name not in own} | own
+    overridden = {name: weight for name, weight in own.items() if name in general}
+    ordered = overridden | {name: weight for name, weight in general.items() if name not in own} | own
     return [(known[name], weight) for name, weight in ordered.items()]
 
 
@@ -97,15 +97,15 @@ def _made(plugin: Plugin, make: Callable[[Args], object], args: Mapping[str, Arg
     return made
 
 
-# --- mistakes ---
+# --- validation ---
 
 
 def _check_names(others: tuple[Plugin, ...], spec: ProfileSpec) -> None:
-    """A name that koordpy has itself stays its own; whoever enables it hoping for another's must be told."""
-    doubtful = {plugin.name for plugin in BUILT_IN} & {plugin.name for plugin in others}
+    """Refuse a name that both koordpy and another package have: the user may mean either plugin."""
+    ambiguous = {plugin.name for plugin in BUILT_IN} & {plugin.name for plugin in others}
     for plugins in (spec.everywhere, spec.filters, spec.scores):
         for name, _ in plugins.enabled:
-            if name in doubtful:
+            if name in ambiguous:
                 raise MalformedValue("plugins", name, "is offered by koordpy and by another package; rename the other")
 
 
@@ -113,7 +113,7 @@ def _check_args(known: dict[str, Plugin], args: Mapping[str, Mapping[str, Any]])
     for name, given in args.items():
         if name not in known and name not in WITHOUT_MEANING | OUR_OWN:
             raise MalformedValue("pluginConfig.name", name, _choices(known))
-        # What kube-scheduler writes out has a kind for every plugin, also for those that nobody gave anything.
+        # kube-scheduler's --write-config-to writes a kind for every plugin, also for those without arguments.
         if name in known and not known[name].takes_args and given.keys() - {"apiVersion", "kind"}:
             raise MalformedValue("pluginConfig.name", name, "takes no arguments")
 

@@ -1,8 +1,8 @@
-"""Every filter and score by the name that Kubernetes users know, and how its arguments are read.
+"""The registry of plugins: every filter and score by its name in kube-scheduler, and how its arguments are read.
 
-Third parties add their own from their own packages, through the entry point groups `koordpy.filters` and
-`koordpy.scores`: each names a callable that takes the plugin's `args` (a dict, empty if none) and returns a Filter or a
-Score. They are off until a profile enables them by name.
+Other packages register plugins through the entry point groups `koordpy.filters` and `koordpy.scores`. Each entry point
+names a callable that takes the plugin's `args` (a dict, empty if none) and returns a Filter or a Score. A plugin of
+another package is disabled until a profile enables it by name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Args = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Plugin:
-    """A name, what it filters and what it scores; both take the arguments of `pluginConfig`."""
+    """A plugin: factories of its filter and of its score, which take the arguments of `pluginConfig`."""
 
     name: str
     filter: Callable[[Args], Filter] | None = None
@@ -46,7 +46,7 @@ class Plugin:
     takes_args: bool = False
 
 
-# In the order in which kube-scheduler asks; a node's reason is that of the first filter that refuses it.
+# In kube-scheduler's order; the first filter that refuses a node gives the reason.
 BUILT_IN = (
     Plugin("NodeUnschedulable", filter=lambda _: NodeUnschedulable()),
     Plugin("TaintToleration", lambda _: TaintToleration(), lambda _: TaintTolerationScore(), weight=3),
@@ -81,9 +81,9 @@ BUILT_IN = (
     Plugin("NetworkTopology", score=lambda _: NetworkTopology()),  # ours; Koordinator has it in Coscheduling
 )
 
-# The stages of gangs are the scheduler's own, at every extension point; what can be set is read elsewhere.
+# Gang scheduling is built into every extension point; `app/coscheduling.py` reads its arguments.
 OUR_OWN = frozenset({"Coscheduling"})
-# Known to kube-scheduler or Koordinator and part of koordpy itself, or not there: naming them is no mistake.
+# Plugins of kube-scheduler or Koordinator that koordpy has built in or does not have: naming them is no error.
 WITHOUT_MEANING = frozenset(
     {
         "SchedulingGates", "PrioritySort", "NodeName", "DefaultPreemption", "DefaultBinder", "DynamicResources",
@@ -93,7 +93,7 @@ WITHOUT_MEANING = frozenset(
 
 
 def third_party() -> tuple[Plugin, ...]:
-    """What other installed packages offer. Nothing of it is imported before a profile enables it."""
+    """The plugins of other installed packages. None is imported before a profile enables it."""
     filters, scores = _offers("koordpy.filters"), _offers("koordpy.scores")
     return tuple(
         Plugin(name, filters.get(name), scores.get(name), takes_args=True)

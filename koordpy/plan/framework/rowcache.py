@@ -1,8 +1,7 @@
-"""What is known about the room of each node for a request, brought up to date only where nodes have changed.
+"""A cache of results per request and node row, recomputed only for rows that have changed.
 
-Between two plans a handful of nodes change out of thousands. Filters and scores that look at nothing but a request and
-one node at a time give their computation for a set of rows; it runs for all of them once, and then for those that
-changed.
+Between two plans a handful of nodes change out of thousands. A filter or score that reads nothing but a request and one
+node at a time passes a function of rows: it runs once for all rows, and then for those that changed.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ T = TypeVar("T", bound=npt.NDArray[Any])
 _ALL = slice(None)
 
 
-def cached_rows(request: Request, who: object, nodes: NodeColumns, compute: Callable[[Rows], T]) -> T:
-    """`[N]`: what `compute(rows)` says for every row, remembered for request and asker. Not to be written to."""
+def cached_rows(request: Request, owner: object, nodes: NodeColumns, compute: Callable[[Rows], T]) -> T:
+    """`[N]`: the result of `compute(rows)` for every row, cached per request and `owner`. Not to be written to."""
     now = nodes.usage_log.position
-    known = request.memo.get(who)
+    known = request.memo.get(owner)
     changed = nodes.usage_log.since(known[0]) if known is not None else None
     if known is None or changed is None or len(known[1]) != nodes.capacity:
         values = compute(_ALL)
@@ -33,5 +32,5 @@ def cached_rows(request: Request, who: object, nodes: NodeColumns, compute: Call
         values = known[1]
         if len(changed):
             values[changed] = compute(changed)
-    request.memo[who] = (now, values)
+    request.memo[owner] = (now, values)
     return values

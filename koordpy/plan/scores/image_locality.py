@@ -1,4 +1,4 @@
-"""ImageLocality: prefer nodes that already have the pod's images, the more the larger and the wider spread they are."""
+"""ImageLocality: prefer nodes that have the pod's images, by the size of the images and the nodes that have them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from koordpy.state.cluster import Cluster
 from koordpy.state.nodes.columns import NodeColumns
 from koordpy.state.shapes import Shape
 
-_LEAST = 23 * 1024 * 1024  # below this, pulling costs nothing worth a preference
+_LEAST = 23 * 1024 * 1024  # smaller images are pulled too fast to matter
 _MOST_PER_CONTAINER = 1000 * 1024 * 1024
 
 
 class ImageLocality(Score):
-    """An image that few nodes have counts for less, so that the first node to pull it does not draw every pod."""
+    """An image that few nodes have counts for less: the first node that pulls it must not attract every pod."""
 
     name = "ImageLocality"
 
@@ -25,11 +25,12 @@ class ImageLocality(Score):
         return scores[candidates]
 
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
-        """Looks at nodes alone."""
+        """The score reads nodes only."""
         return True
 
 
 def _scores(shape: Shape, nodes: NodeColumns) -> Ints:
+    """`[N]`: the score of every node."""
     total = np.zeros(nodes.capacity, dtype=np.int64)
     names = [_with_tag(image) for image in (*shape.traits.images, *shape.traits.image_volumes)]
     wanted = [name for name in names if name in nodes.image_nodes]

@@ -1,4 +1,4 @@
-"""InterPodAffinity: prefer domains with pods that this pod likes, and that like it, and avoid the others."""
+"""InterPodAffinity: preferred pod affinity and anti-affinity."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from koordpy.state.shapes import Shape
 
 
 class InterPodAffinity(Score):
-    """Preferred terms in both directions; what others require of this pod counts as a preference too."""
+    """Preferred terms of the pod and of existing pods about it; their required affinity counts as preferred too."""
 
     name = "InterPodAffinity"
 
     def __init__(self, hard_pod_affinity_weight: int = 1, *, ignore_others: bool = False) -> None:
         self._hard_weight = hard_pod_affinity_weight
-        self._ignore_others = ignore_others  # unless the pod has preferences of its own
+        self._ignore_others = ignore_others  # unless the pod has preferred terms of its own
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         raw = np.zeros(cluster.nodes.capacity, dtype=np.int64)
@@ -32,10 +32,11 @@ class InterPodAffinity(Score):
         return _normalised(raw[candidates])
 
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
-        """A pod without terms of its own moves nothing for the next one like it."""
+        """A pod without terms of its own changes nothing for the next pod of its shape."""
         return shape.traits.pod_affinity is None and shape.traits.pod_anti_affinity is None
 
     def _add_others(self, raw: Ints, shape: Shape, cluster: Cluster) -> None:
+        """Add the weights of existing pods' terms to `raw`, `[N]`."""
         for term in cluster.census.terms_about(shape):
             weight = {Kind.PREFERRED: term.weight, Kind.REQUIRED_AFFINITY: self._hard_weight}.get(term.kind, 0)
             if weight and term.counts.any():
@@ -49,6 +50,7 @@ def _has_preferences(shape: Shape) -> bool:
 
 
 def _add_own(raw: Ints, shape: Shape, cluster: Cluster, affinity: PodAffinity | None, sign: int) -> None:
+    """Add the weights of the pod's own terms to `raw`, `[N]`."""
     for preferred in affinity.preferred if affinity is not None else ():
         term = preferred.pod_affinity_term
         tally = cluster.census.pods_matching(shape.traits.namespace, (term,))
@@ -57,6 +59,7 @@ def _add_own(raw: Ints, shape: Shape, cluster: Cluster, affinity: PodAffinity | 
 
 
 def _normalised(raw: Ints) -> Ints:
+    """`[C]`: 100 for the highest, 0 for the lowest; all 0 when they are equal."""
     lowest, highest = int(raw.min()), int(raw.max())
     if lowest == highest:
         return np.zeros(len(raw), dtype=np.int64)

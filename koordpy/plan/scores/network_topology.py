@@ -1,4 +1,4 @@
-"""NetworkTopology: prefer nodes near pods with the same `network-topology-selector`."""
+"""NetworkTopology: prefer nodes near attracting pods, those with the same `network-topology-selector`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from koordpy.state.shapes import Shape
 
 
 class NetworkTopology(Score):
-    """A pod on the same node counts for more than any number in the same block, and so on up the tree."""
+    """An attracting pod on the same node counts for more than any number in the same block, and so on up the tree."""
 
     name = "NetworkTopology"
 
@@ -27,5 +27,5 @@ class NetworkTopology(Score):
         return ranks.reshape(-1) * 100 // highest if highest else nothing
 
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
-        """A pod that says nothing moves nothing for the next one like it."""
+        """A pod without a selector changes nothing for the next pod of its shape."""
         return not shape.traits.network_selector

@@ -1,4 +1,4 @@
-"""NodeAffinity: prefer nodes that match preferred terms, the pod's own and its profile's, by their weights."""
+"""NodeAffinity: prefer nodes by the weights of matching preferred terms, of the pod and of its profile."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ class NodeAffinity(Score):
         if not preferred:
             return np.zeros(len(candidates), dtype=np.int64)
         nodes = cluster.nodes
-        weights = shape.remember(self, nodes.static_generation, lambda: _weights(preferred, nodes))  # by profile
+        weights = shape.remember(self, nodes.static_generation, lambda: _weights(preferred, nodes))  # per profile
         return share_of_highest(weights[candidates])
 
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
-        """Looks at nodes alone."""
+        """The score reads nodes only."""
         return True
 
 
 def _weights(terms: tuple[PreferredSchedulingTerm, ...], nodes: NodeColumns) -> Ints:
+    """`[N]`: the sum of the weights of matching terms."""
     total = np.zeros(nodes.capacity, dtype=np.int64)
     for preferred in terms:
         total += preferred.weight * term_mask(preferred.preference, nodes)

@@ -1,8 +1,8 @@
-"""NodeResourcesFit's score: how full a node would be, judged by one of three strategies.
+"""NodeResourcesFit's score: how full a node would be, by one of three strategies.
 
 LeastAllocated (the default) prefers empty nodes, MostAllocated full ones, RequestedToCapacityRatio follows a curve of
-the user's. CPU and memory count with something assumed for pods without requests, so that a crowd of them does not land
-on one node.
+the user's. For CPU and memory, a container without requests counts with default ones, so that such pods do not all go
+to one node.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Strategy = Callable[[Ints, Ints], Ints]  # requested [C], allocatable [C] (never
 
 
 class NodeResourcesFit(BatchScore):
-    """The weighted average of a strategy's opinion on each resource."""
+    """The weighted average of the strategy's score for each resource."""
 
     name = "NodeResourcesFit"
 
@@ -36,7 +36,7 @@ class NodeResourcesFit(BatchScore):
     ) -> None:
         self._strategy = strategy or least_allocated
         self._resources = resources
-        self._is_ratio = is_ratio  # then a resource that scores 0 does not count, and averages are rounded
+        self._is_ratio = is_ratio  # if so, a resource that scores 0 does not count, and averages are rounded
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         return cached_rows(shape.request, self, cluster.nodes, lambda rows: self._score(shape, cluster, rows))[
@@ -44,11 +44,11 @@ class NodeResourcesFit(BatchScore):
         ]
 
     def score_with(self, shape: Shape, cluster: Cluster, rows: Ints, already: Ints) -> Ints:
-        """`[C]`: the score of each of the rows, with so many more pods of the shape there already, `[C]`."""
+        """`[C]`: the score of each row, with `already`, `[C]`, more pods of the shape on it."""
         return self._score(shape, cluster, rows, already)
 
     def _score(self, shape: Shape, cluster: Cluster, rows: Rows, already: Ints | int = 0) -> Ints:
-        """`[C]`: the score of each of the rows."""
+        """`[C]`: the score of each row."""
         total = np.zeros_like(cluster.nodes.scored[0, rows])  # [C]
         weights = np.zeros_like(total)  # [C]
         for resource in self._resources:
@@ -63,7 +63,7 @@ class NodeResourcesFit(BatchScore):
 
 
 def _requested(shape: Shape, cluster: Cluster, rows: Rows, resource: int, already: Ints | int) -> tuple[Ints, Ints]:
-    """`[C]`, `[C]`: what each node has, and what would be taken of it; nothing of an extra resource not asked for."""
+    """`[C]`, `[C]`: allocatable, and requested with the pod; 0 of extended resources that it does not request."""
     nodes = cluster.nodes
     nodes.fit_resources()
     has = nodes.allocatable[resource, rows]
@@ -88,7 +88,7 @@ def most_allocated(requested: Ints, has: Ints) -> Ints:
 
 
 def ratio(curve: tuple[tuple[int, int], ...]) -> Strategy:
-    """A curve through (utilisation in percent, score 0..10), straight between the points, in integer arithmetic."""
+    """A strategy that interpolates between points (utilisation in percent, score 0..10), in integer arithmetic."""
     utilisation = np.array([point[0] for point in curve], dtype=np.int64)
     scores = np.array([point[1] * 10 for point in curve], dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""Which resources a score looks at, and how much each counts."""
+"""The resources that a score reads, with their weights."""
 
 from __future__ import annotations
 

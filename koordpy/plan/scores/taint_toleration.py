@@ -14,21 +14,22 @@ from koordpy.state.shapes import Shape
 
 
 class TaintToleration(Score):
-    """Taints that only discourage."""
+    """PreferNoSchedule taints."""
 
     name = "TaintToleration"
 
     def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:
         nodes = cluster.nodes
-        disliked = shape.remember("disliked taints", nodes.static_generation, lambda: _disliked(shape, nodes))
-        return least_is_best(disliked[candidates])
+        intolerable = shape.remember("intolerable taints", nodes.static_generation, lambda: _intolerable(shape, nodes))
+        return least_is_best(intolerable[candidates])
 
     def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
-        """Looks at nodes alone."""
+        """The score reads nodes only."""
         return True
 
 
-def _disliked(shape: Shape, nodes: NodeColumns) -> Ints:
+def _intolerable(shape: Shape, nodes: NodeColumns) -> Ints:
+    """`[N]`: PreferNoSchedule taints of each node that the shape does not tolerate."""
     tolerations = shape.traits.tolerations
     by_set = [
         sum(taint.effect == "PreferNoSchedule" and not tolerated(taint, tolerations) for taint in taints)

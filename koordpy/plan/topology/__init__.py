@@ -1,1 +1,1 @@
-"""Jobs placed close together in the network: which domain, in which order inside it, and how close that is."""
+"""Network topology: the domain that a job is gathered in, the layout inside it, and the rating of a placement."""

@@ -1,4 +1,4 @@
-"""Pods that attract others: those with the same `network-topology-selector`, on each node and up the tree."""
+"""Attracting pods: running pods with the same `network-topology-selector`, counted per node and up the tree."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from koordpy.state.topology import Level
 
 
 class Attraction:
-    """How many of them are in each domain."""
+    """The number of attracting pods in each domain, for one job."""
 
     def __init__(self, levels: tuple[Level, ...], counts: Ints) -> None:
+        """`counts`, `[N]`: attracting pods on each node."""
         self.sums = [level.sums(counts) for level in levels]  # per level [D]
 
     def at(self, level: int, domain: int) -> int:
@@ -22,14 +23,14 @@ class Attraction:
 
 
 def attraction_of(members: Sequence[PodRecord], cluster: Cluster) -> Attraction | None:
-    """By what the first member says, as in Koordinator; None when it says nothing, or nobody like that runs."""
+    """The first member's selector decides, as in Koordinator; None without a selector or without attracting pods."""
     shape = members[0].shape if members else None
     counts = attracting_pods(shape, cluster) if shape is not None else None
     return Attraction(cluster.topology.levels, counts) if counts is not None and counts.any() else None
 
 
 def attracting_pods(shape: Shape, cluster: Cluster) -> Ints | None:
-    """`[N]`: the pods on each node that say the same; None for a shape that says nothing. Not to be written to."""
+    """`[N]`: attracting pods on each node; None for a shape without a selector. Not to be written to."""
     value = shape.traits.network_selector
     if not value:
         return None

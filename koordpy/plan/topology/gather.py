@@ -1,9 +1,10 @@
 """Gathering: a job goes into the deepest domain of the network that holds all of it, and there into the tightest.
 
-For each request the slots of all nodes are summed up the tree. From the nodes upwards the first level is taken at which
-some domain has enough; among its domains the one with the fewest to spare, then the one whose parent has the fewest,
-and so on; then the best scored, then by name. `MustGather` says how far up the search may go, and `podCountMultiple`
-rounds what a domain offers. If not even the minimum fits, the refusal says for each domain how far it got.
+For each shape the slots of all nodes are summed up the tree. The search goes from the nodes upwards and stops at the
+first level at which some domain has enough slots. Among the domains of that level it takes the tightest: the one with
+the fewest slots, then the one whose parent has the fewest, and so on; then the best scored, then the first by name.
+`MustGather` limits how far up the search goes, and `podCountMultiple` rounds the slots of a domain. If not even the
+minimum fits, the refusal says for each domain how many members fit there.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ from koordpy.state.trial import Trial
 Profiles = Mapping[str, Profile]
 
 _MOST_SHOWN = 8
-# Domains of a level in which members that mind each other are placed for a try: it takes milliseconds each time, and
-# nothing else is scheduled meanwhile. What has not fitted in so many that looked right goes into a larger one.
+# Domains of a level in which members that mind each other are placed in a trial: each takes milliseconds, and nothing
+# else is scheduled meanwhile. A job that fits in none of so many domains with enough slots goes into a larger one.
 _MOST_TRIES = 8
 _MOST_TRIES_AT_TOP = 64
-_MANY = 2**20  # slots of one node; so many of so many nodes still add up
+_MOST_SLOTS = 2**20  # of one node; the sum over all nodes stays within 64 bits
 
 
 def rules_of(job: Job, cluster: Cluster) -> Rules:
-    """What the gangs of a job ask of the topology, together; none for a plain job."""
+    """The gather rules of all gangs of a job, merged per layer; empty for a job without any."""
     merged: dict[str, GatherRule] = {}
     own = cluster.gangs.group_of(job.members[0].gang) if not job.demands and job.members[0].gang else ()
     for gang_id in (*(demand.gang for demand in job.demands), *own):
@@ -60,7 +61,7 @@ def rules_of(job: Job, cluster: Cluster) -> Rules:
 
 
 def complaints_about(gang: Gang, cluster: Cluster) -> list[Complaint]:
-    """Layers that a gang asks for in vain, without requiring them."""
+    """Layers that a gang prefers and that the topology does not have."""
     rules = gather_rules(gang.spec.topology) if gang.spec.topology else ()
     unknown = [rule.layer for rule in rules if not rule.must and cluster.topology.level_of(rule.layer) is None]
     problem = "is no layer of the ClusterNetworkTopology named default"
@@ -68,14 +69,14 @@ def complaints_about(gang: Gang, cluster: Cluster) -> list[Complaint]:
 
 
 def plan_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Plan | Refusal:
-    """As `plan_gangs`, with all members as close together as can be."""
+    """As `plan_gangs`, with all members in the deepest domain that holds them."""
     refusal = no_such_layer(job, cluster, rules)
     if refusal is not None:
         return refusal
     if not cluster.topology.levels or not len(cluster.nodes):
         return plan_gangs(job, cluster, profiles)
-    everybody = Gathering(job, cluster, profiles, rules)
-    answer = everybody.plan()
+    whole_job = Gathering(job, cluster, profiles, rules)
+    answer = whole_job.plan()
     if isinstance(answer, Plan):
         return answer
     needed = needed_only(job)
@@ -85,7 +86,7 @@ def plan_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) 
             return replace(fewer, left_over=answer)
         answer = fewer
     if all(demand.mode == "NonStrict" for demand in job.demands) and not any(rule.must for rule in rules):
-        return plan_gangs(job, cluster, profiles)  # it may accumulate, and what it gathers is not required
+        return plan_gangs(job, cluster, profiles)  # it may wait at Permit for the rest, and no layer must hold it
     return answer
 
 
@@ -96,7 +97,7 @@ def needed_only(job: Job) -> Job:
 
 
 class Gathering:
-    """One job and one tree, as the state is when it is made."""
+    """The search for one job, on the state at the time of construction."""
 
     def __init__(self, job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> None:
         self._job, self._cluster, self._profiles = _in_rank_order(job), cluster, profiles
@@ -104,14 +105,14 @@ class Gathering:
         known = [(cluster.topology.level_of(rule.layer), rule) for rule in rules]
         self._multiples = {level: rule.multiple for level, rule in known if level is not None and rule.multiple > 1}
         self._top = top_of(rules, cluster)
-        self._musts = [level for level, rule in known if level is not None and rule.must]
+        self._required_levels = [level for level, rule in known if level is not None and rule.must]
         self._attraction = attraction_of(self._job.members, cluster)
         self._batches = _batches(self._job)
         self._trees = [self._tree(shape, scheduler, m) for (shape, scheduler), m in self._batches.items()]
-        self._together = self._several_kinds()
-        self._near = siblings_of((demand.gang for demand in job.demands), cluster)
+        self._bounds = self._domain_bounds()
+        self._siblings = siblings_of((demand.gang for demand in job.demands), cluster)
         self._tries_left = 0
-        self._left_out: dict[tuple[int, int], int] = {}  # by level and domain that was tried: members without a place
+        self._unplaced: dict[tuple[int, int], int] = {}  # by level and domain that was tried: members that did not fit
 
     def plan(self) -> Plan | Refusal:
         for level in self._upwards():
@@ -124,14 +125,14 @@ class Gathering:
         return self.refusal()
 
     def rooms(self) -> Iterator[tuple[int, list[int]]]:
-        """Levels and domains that could hold the job, the best first; those that are equally tight come together."""
+        """Levels and their domains with enough slots for the job, the best first; equally tight domains in one list."""
         for level in self._upwards():
             domains, tightness = self._best_first(level)
             changes = np.flatnonzero((tightness[:, 1:] != tightness[:, :-1]).any(axis=0)) + 1
             yield from ((level, same.tolist()) for same in np.split(domains, changes) if len(same))
 
     def offers(self, level: int, domain: int) -> int:
-        """Slots, of whatever kind."""
+        """The slots of a domain, summed over all shapes."""
         return sum(int(tree.sums[level][domain]) for tree in self._trees)
 
     def _tree(self, shape: Shape | None, scheduler: str, members: list[PodRecord]) -> Tree:
@@ -139,7 +140,7 @@ class Gathering:
         return Tree(self._levels, self._slots(shape, self._profiles[scheduler], members), multiples, self._attraction)
 
     def _slots(self, shape: Shape | None, profile: Profile, members: list[PodRecord]) -> Ints:
-        """`[N]`: what each node offers beside the pods nominated to it."""
+        """`[N]`: the slots of each node beside the pods nominated to it."""
         cluster = self._cluster
         if shape is None:
             return np.zeros(cluster.nodes.capacity, dtype=np.int64)
@@ -150,22 +151,22 @@ class Gathering:
                     offered = np.minimum(offered, _offered(shape, cluster, profile, len(members)))
         return offered
 
-    def _several_kinds(self) -> DomainBounds | None:
+    def _domain_bounds(self) -> DomainBounds | None:
         if len(self._batches) == 1:
             return None
         wanted = [(shape, len(members)) for (shape, _), members in self._batches.items()]
         return DomainBounds(self._cluster.nodes, wanted, [tree.sums[-1] for tree in self._trees])
 
-    # --- which domain ---
+    # --- choosing the domain ---
 
     def _upwards(self) -> Iterable[int]:
-        """The levels of the domains that may be gathered in, the deepest first."""
+        """The levels at which the job may be gathered, the deepest first."""
         return range(len(self._levels) - 1, self._top - 1, -1)
 
     def _best_first(self, level: int) -> tuple[Ints, Ints]:
-        """`[C]`: the domains of a level that could hold the job, the tightest first; then as scored, then by name.
+        """`[C]`: the domains of a level that have enough slots, the tightest first; then by score, then by name.
 
-        And `[K, C]`, how tight each of them is.
+        And `[S, C]`, their tightness.
         """
         domains = np.flatnonzero(self._large_enough(level))
         tightness = self._tightness(level, domains)
@@ -175,25 +176,26 @@ class Gathering:
         return domains[best], tightness[:, best]
 
     def _large_enough(self, level: int) -> Bools:
-        """`[D]`, as far as slots go."""
+        """`[D]`: the domains that may be gathered in and have enough slots for each shape."""
         enough = self._allowed(level)
         for tree, members in zip(self._trees, self._batches.values(), strict=True):
             enough &= tree.sums[level] >= len(members)
-        return enough & self._together.may_hold(self._levels[level]) if self._together is not None else enough
+        return enough & self._bounds.may_hold(self._levels[level]) if self._bounds is not None else enough
 
     def _allowed(self, level: int) -> Bools:
-        """`[D]`: the domains of a level that may be gathered in: those with siblings, if there are any."""
+        """`[D]`: the domains of a level that may be gathered in; if the job has siblings, only those with siblings."""
         each = self._levels[level]
         inside = np.zeros(len(each.names), dtype=np.bool_)
-        inside[each.codes[self._gathering_nodes()]] = True
-        if self._near is not None:
-            inside &= each.sums(self._near) > 0
+        inside[each.codes[self._nodes_in_required_domains()]] = True
+        if self._siblings is not None:
+            inside &= each.sums(self._siblings) > 0
         return inside & each.real
 
     def _tightness(self, level: int, domains: Ints) -> Ints:
-        """`[K, C]`, the most important first: siblings, attracting pods (the more, the better), and slots offered.
+        """`[S, C]`: sort keys, `S` for each of the domains `[C]`, the most important first, the smallest best.
 
-        The latter two here and in every domain around it.
+        The keys are siblings (negated), attracting pods (negated) and slots; the latter two of the domain and then of
+        each of its ancestors.
         """
         attracting, offered, at = [], [], domains
         for each in range(level, 0, -1):
@@ -201,12 +203,12 @@ class Gathering:
                 attracting.append(-self._attraction.sums[each][at])
             offered.append(sum(tree.sums[each][at] for tree in self._trees))
             at = self._levels[each].parents[at]
-        near = [-self._levels[level].sums(self._near)[domains]] if self._near is not None else []
-        found = [*near, *attracting, *offered]
+        siblings = [-self._levels[level].sums(self._siblings)[domains]] if self._siblings is not None else []
+        found = [*siblings, *attracting, *offered]
         return np.array(found, dtype=np.int64).reshape(len(found), len(domains))
 
     def _scores(self, level: int) -> Ints:
-        """`[D]`: what the profiles say of the nodes that offer slots, together."""
+        """`[D]`: the scores of the nodes that have slots, summed over nodes and shapes."""
         total = np.zeros(self._cluster.nodes.capacity, dtype=np.int64)
         for (shape, scheduler), tree in zip(self._batches, self._trees, strict=True):
             rows = np.flatnonzero(tree.sums[-1])
@@ -214,38 +216,38 @@ class Gathering:
                 total[rows] += fit.scores(shape, self._cluster, self._profiles[scheduler], rows)
         return self._levels[level].sums(total)
 
-    def _gathering_nodes(self) -> Bools:
-        """`[N]`: the nodes that have a domain with a name in every layer that must hold the whole job."""
+    def _nodes_in_required_domains(self) -> Bools:
+        """`[N]`: the nodes that lie in a named domain of every layer that must hold the whole job."""
         nodes = self._cluster.nodes.live.copy()
-        for level in self._musts:
+        for level in self._required_levels:
             nodes &= self._levels[level].real[self._levels[level].codes]
         return nodes
 
-    # --- and how in it ---
+    # --- placing members inside it ---
 
     def _place_in(self, level: int, domain: int) -> list[Placement] | None:
-        if self._together is None:
-            return self._fill(level, domain) if self._only_room_counts else self._one_by_one(level, domain)
-        if self._together.looks_hopeless(self._levels[level], domain):
+        if self._bounds is None:
+            return self._fill(level, domain) if self._slots_decide else self._try_one_by_one(level, domain)
+        if self._bounds.equals_failed(self._levels[level], domain):
             return None
-        found = self._one_by_one(level, domain)
-        if found is None and self._only_room_counts and not self._multiples:
-            self._together.failed_in(self._levels[level], domain)
+        found = self._try_one_by_one(level, domain)
+        if found is None and self._slots_decide and not self._multiples:
+            self._bounds.record_failure(self._levels[level], domain)
         return found
 
     @cached_property
-    def _only_room_counts(self) -> bool:
-        """Nobody minds who else is there: slots say all that there is to say."""
+    def _slots_decide(self) -> bool:
+        """Whether enough slots are enough: no member minds another."""
         shapes = ((shape, self._profiles[scheduler]) for shape, scheduler in self._batches)
         return all(s is not None and batch.slots(s, self._cluster, profile) is not None for s, profile in shapes)
 
-    def _one_by_one(self, level: int, domain: int) -> list[Placement] | None:
+    def _try_one_by_one(self, level: int, domain: int) -> list[Placement] | None:
         if not self._tries_left:
             return None
         self._tries_left -= 1
-        in_order = self._order(level, domain)
-        found = self._first_fit(level, domain, self._job.members, in_order) or self._anyhow(level, domain, in_order)
-        if found is None and self._together is not None:
+        order = self._tree_order(level, domain)
+        found = self._first_fit(level, domain, self._job.members, order) or self._scarcest_first(level, domain, order)
+        if found is None and self._bounds is not None:
             found = self._first_fit(level, domain, self._largest_first(level, domain), TIGHTLY)
         return found
 
@@ -253,14 +255,14 @@ class Gathering:
         members = self._job.members
         rows = self._trees[0].rows(level, domain, len(members))
         if len(rows) < len(members):
-            self._left_out[level, domain] = len(members) - len(rows)
+            self._unplaced[level, domain] = len(members) - len(rows)
             return None
         names = self._cluster.nodes.names
         found = [Placement(member.uid, names[row]) for member, row in zip(members, rows, strict=True)]
         return found if self._multiples_hold(found) else None
 
     def _first_fit(self, level: int, domain: int, members: Sequence[PodRecord], by: Score) -> list[Placement] | None:
-        """Members of several kinds one after another, each on the best node that takes it."""
+        """Place members one after another, each on the feasible node that scores best."""
         inside = self._levels[level].nodes_of(domain)
         found: list[Placement] = []
         with Trial(self._cluster.occupancy) as trial:
@@ -273,33 +275,34 @@ class Gathering:
         return found if self._multiples_hold(found) else None
 
     def _largest_first(self, level: int, domain: int) -> list[PodRecord]:
-        """Those that find the fewest slots, whatever their rank: what is small fits beside them, and not before."""
+        """Members whose shape has the fewest slots first, whatever their rank: small ones fit beside large ones."""
         by_slots = sorted(
             zip(self._trees, self._batches.values(), strict=True), key=lambda each: each[0].sums[level][domain]
         )
         return [member for _, members in by_slots for member in members]
 
-    def _anyhow(self, level: int, domain: int, order: Score) -> list[Placement] | None:
-        """The scarcest first, whatever their rank."""
+    def _scarcest_first(self, level: int, domain: int, order: Score) -> list[Placement] | None:
+        """Let `plan_gangs` place the members, whatever their rank: it places shapes with the fewest slots first."""
         inside = self._levels[level].nodes_of(domain)
         profiles = {name: profile.only(inside, ((order, 1),)) for name, profile in self._profiles.items()}
         answer = plan_gangs(self._job, self._cluster, profiles)
         if isinstance(answer, Refusal):
-            self._left_out[level, domain] = max(answer.fit[1] - answer.fit[0], 1)
+            self._unplaced[level, domain] = max(answer.fit[1] - answer.fit[0], 1)
             return None
         if len(answer.placements) < len(self._job.members):
-            self._left_out[level, domain] = len(self._job.members) - len(answer.placements)
+            self._unplaced[level, domain] = len(self._job.members) - len(answer.placements)
             return None
         return list(answer.placements) if self._multiples_hold(answer.placements) else None
 
-    def _order(self, level: int, domain: int) -> _InOrder:
+    def _tree_order(self, level: int, domain: int) -> _TreeOrder:
+        """Scores that follow the tree of the first shape."""
         rows = self._trees[0].order(level, domain)
         scores = np.zeros(self._cluster.nodes.capacity, dtype=np.int64)
         scores[rows] = np.arange(len(rows), 0, -1)
-        return _InOrder(scores)
+        return _TreeOrder(scores)
 
     def _multiples_hold(self, placements: list[Placement] | tuple[Placement, ...]) -> bool:
-        """Also in layers above the domain: three pods on one node are three in its block."""
+        """Whether multiples hold in all layers, also above the domain: three pods on a node are three in its block."""
         nodes = self._cluster.nodes
         rows = [row for each in placements if (row := nodes.row_of(each.node)) is not None]
         for level, multiple in self._multiples.items():
@@ -308,10 +311,10 @@ class Gathering:
                 return False
         return True
 
-    # --- why not ---
+    # --- refusing ---
 
     def refusal(self) -> Refusal:
-        """Why no domain holds the job: how many of its members each of them would take."""
+        """Why no domain holds the job, with the number of members that fit in each."""
         level, wanted = self._levels[self._top], len(self._job.members)
         domains = np.flatnonzero(self._allowed(self._top)).tolist()
         unsorted = [(self._fitting(domain), level.names[domain]) for domain in domains]
@@ -334,14 +337,14 @@ class Gathering:
         )
 
     def _fitting(self, domain: int) -> int:
-        """Members that a domain of the top level would take: as counted, or fewer if placing them has shown it."""
+        """Members that fit in a domain of the top level: by slots, or fewer if a trial has shown it."""
         sums = (int(tree.sums[self._top][domain]) for tree in self._trees)
         counted = sum(min(slots, len(each)) for slots, each in zip(sums, self._batches.values(), strict=True))
-        return min(counted, len(self._job.members) - self._left_out.get((self._top, domain), 1))
+        return min(counted, len(self._job.members) - self._unplaced.get((self._top, domain), 1))
 
 
-class _InOrder(Score):
-    """A score that fills nodes in a given order; the first that takes a pod is the best, however full it is."""
+class _TreeOrder(Score):
+    """A score that prefers nodes in the order of the tree, however full they are."""
 
     name = "TreeOrder"
 
@@ -356,7 +359,7 @@ class _InOrder(Score):
 
 
 def _in_rank_order(job: Job) -> Job:
-    """Whatever order its members came in, the same job gets the same plan."""
+    """The job with its members by rank: the same job gets the same plan, in whatever order its pods were created."""
     demands = tuple(replace(demand, members=tuple(by_rank(demand.members))) for demand in job.demands)
     return Job(job.key, tuple(by_rank(job.members)), demands)
 
@@ -369,11 +372,12 @@ def _batches(job: Job) -> dict[tuple[Shape | None, str], list[PodRecord]]:
 
 
 def _offered(shape: Shape, cluster: Cluster, profile: Profile, wanted: int) -> Ints:
+    """`[N]`: the slots of each node; where members mind each other, an upper bound."""
     offered = batch.slots(shape, cluster, profile)
-    if offered is None:  # pods that mind each other: how many a node takes at most; placing them is the proof
+    if offered is None:  # only a trial proves that they fit
         try:
             accepted = fit.feasible(shape, cluster, profile)
         except MalformedValue:
             return np.zeros(cluster.nodes.capacity, dtype=np.int64)
         offered = np.where(accepted, wanted, 0)
-    return np.minimum(offered, _MANY)
+    return np.minimum(offered, _MOST_SLOTS)

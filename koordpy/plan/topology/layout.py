@@ -1,8 +1,8 @@
-"""Laying members out inside a domain: whole subdomains first, and neighbours in rank next to each other.
+"""The layout of members inside a domain: as few subdomains as possible, and neighbours in rank next to each other.
 
-At each step down the tree the smallest child that holds everything that is left is taken; where none does, the largest
-one is filled and the rest goes on. So as few domains are used as can be, and none is nibbled at that a later job could
-have had whole. Children where pods run that the job likes near come before all others.
+At each step down the tree the smallest child domain that holds all remaining members is taken. If none does, the
+largest child is filled and the search goes on with the rest. So a job uses the fewest domains, and leaves whole domains
+to later jobs. Children with attracting pods come before all others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from koordpy.state.topology import Level
 
 
 def by_rank(members: Sequence[PodRecord]) -> list[PodRecord]:
-    """Those with an index in its order, then the others by name."""
+    """Members with a `network-topology-index` by that index, then the others by name."""
     return sorted(
         members,
         key=lambda m: (m.index is None, m.index or 0, m.namespace, natural(m.name)),
@@ -28,12 +28,13 @@ def by_rank(members: Sequence[PodRecord]) -> list[PodRecord]:
 
 
 class Tree:
-    """The slots of one request, summed up the tree; where pods must come in multiples, rounded down to them."""
+    """The slots of one shape, summed up the tree, and rounded down to `podCountMultiple` where a layer has one."""
 
     def __init__(
-        self, levels: tuple[Level, ...], slots: Ints, multiples: dict[int, int], likes: Attraction | None = None
+        self, levels: tuple[Level, ...], slots: Ints, multiples: dict[int, int], attraction: Attraction | None = None
     ) -> None:
-        self._levels, self._multiples, self._likes = levels, multiples, likes
+        """`slots`, `[N]`; `multiples` by level."""
+        self._levels, self._multiples, self._attraction = levels, multiples, attraction
         self.sums: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(levels)  # per level [D]
         self.sums[-1] = self._rounded(len(levels) - 1, slots)
         for i in range(len(levels) - 2, -1, -1):
@@ -57,7 +58,7 @@ class Tree:
         return found
 
     def order(self, level: int, domain: int) -> list[int]:
-        """All node rows of a domain, subdomain by subdomain, the fullest offers first."""
+        """All node rows of a domain, subdomain by subdomain, those with the most slots first."""
         if level == len(self._levels) - 1:
             return [domain]
         children = np.flatnonzero(self._levels[level + 1].parents == domain).tolist()
@@ -65,7 +66,7 @@ class Tree:
         return [row for child in ranked for row in self.order(level + 1, child)]
 
     def _in_order(self, level: int, parent: int, wanted: int) -> list[int]:
-        """Children to fill one after another; the last is the smallest that holds what is left by then."""
+        """Child domains to fill one after another; the last is the smallest that holds the remaining members."""
         sums = self.sums[level]
         children = [c for c in np.flatnonzero(self._levels[level].parents == parent).tolist() if sums[c] > 0]
         children.sort(key=lambda child: self._rank(level, child))
@@ -73,18 +74,19 @@ class Tree:
         for i, child in enumerate(children):
             if sums[child] >= wanted:
                 enough = [other for other in children[i:] if sums[other] >= wanted]
-                return [*chosen, min(enough, key=lambda other: (-self._liked(level, other), int(sums[other])))]
+                return [*chosen, min(enough, key=lambda other: (-self._attracting(level, other), int(sums[other])))]
             chosen.append(child)
             wanted -= int(sums[child])
         return chosen
 
     def _rank(self, level: int, domain: int) -> tuple[Any, ...]:
         name = natural(self._levels[level].names[domain])
-        return -self._liked(level, domain), -int(self.sums[level][domain]), name
+        return -self._attracting(level, domain), -int(self.sums[level][domain]), name
 
-    def _liked(self, level: int, domain: int) -> int:
-        return self._likes.at(level, domain) if self._likes is not None else 0
+    def _attracting(self, level: int, domain: int) -> int:
+        return self._attraction.at(level, domain) if self._attraction is not None else 0
 
     def _rounded(self, level: int, values: Ints) -> Ints:
+        """`[D]`: `values`, `[D]`, rounded down to the multiple of the level."""
         multiple = self._multiples.get(level, 1)
         return values - values % multiple if multiple > 1 else values

@@ -1,7 +1,7 @@
-"""How good a placement is: the domains of the network that a job uses, beside the fewest that could ever have held it.
+"""The rating of a placement: the domains that a job uses, beside the fewest that could hold it in an empty cluster.
 
-The measure is an empty cluster, so that two jobs can be compared whatever was running when they came. 1.0 means that
-no placement could have used fewer domains; 0.5, that it is spread over twice as many.
+An empty cluster is the measure, so that ratings compare whatever was running at the time. 1.0 means that no placement
+uses fewer domains; 0.5, that the job is spread over twice as many.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from koordpy.state.topology import Level
 
 
 class Rating(NamedTuple):
-    """Where a job went, as users can read it."""
+    """Where a job was placed, for the annotation of its PodGroup."""
 
     layer: str  # the deepest whose one domain holds the whole job
     domain: str  # its path
@@ -36,7 +36,7 @@ class Rating(NamedTuple):
 def rate(
     placements: Sequence[Placement], pods: Mapping[str, PodRecord], cluster: Cluster, profiles: Mapping[str, Profile]
 ) -> Rating | None:
-    """None without a topology, or for pods that are gone."""
+    """The rating of placements; None without a topology, or when the pods or their nodes were deleted."""
     levels = cluster.topology.levels
     rows = [row for each in placements if (row := cluster.nodes.row_of(each.node)) is not None]
     placed = [pod for each in placements if (pod := pods.get(each.uid)) is not None and pod.shape is not None]
@@ -53,23 +53,23 @@ def rate(
 
 
 def _is_one_domain(level: Level, rows: list[int]) -> bool:
-    """And one that has a name: nodes that lack a label have only that in common."""
+    """Whether all rows lie in one named domain: nodes that lack a label have only that in common."""
     domains = np.unique(level.codes[rows])
     return len(domains) == 1 and bool(level.real[domains[0]])
 
 
 def _slots_when_empty(shape: Shape, cluster: Cluster, profile: Profile) -> Ints:
-    """`[N]`: what each node would offer if nobody were there."""
+    """`[N]`: the slots of each node without any pods on it."""
     nodes = cluster.nodes
     offered: Ints = np.where(fit.static_mask(shape, cluster, profile), MOST, 0)
     for row, amount in zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True):
         if amount:
             offered = np.minimum(offered, nodes.allocatable[row] // amount)
-    return np.minimum(offered, 1 if shape.traits.ports else 2**20)  # a host port can be had once on a node
+    return np.minimum(offered, 1 if shape.traits.ports else 2**20)  # a node has each host port once
 
 
 def _fewest(level: Level, slots: Ints, wanted: int) -> int:
-    """Domains of a level that are needed for so many pods, the largest first."""
+    """The fewest domains of a level with `wanted` slots in sum; `slots` is `[N]`."""
     largest = np.sort(level.sums(slots))[::-1]
     enough = int(np.searchsorted(np.cumsum(largest), wanted)) + 1
     return min(enough, len(largest))

@@ -1,4 +1,8 @@
-"""Later members of a gang that runs: as near to their siblings as they can, and nowhere else if they must."""
+"""Later members of a gang that runs: placed as near to their siblings as possible.
+
+Siblings are the members of the group that are bound or assumed. The domain of a `MustGather` layer that holds the
+siblings must hold the later members too.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from koordpy.state.cluster import Cluster
 from koordpy.state.events import EventKind
 from koordpy.state.topology import Level
 
-# What can make room in a domain, beyond what the filters name.
+# Cluster events that can add slots to a domain, beyond those that the filters name.
 ROOM_IN_DOMAINS = (
     EventKind.NODE_ADDED | EventKind.NODE_GREW | EventKind.ROOM_FREED | EventKind.NODE_TAINTS | EventKind.DOMAINS
 )
@@ -26,7 +30,7 @@ Rules = tuple[GatherRule, ...]
 
 
 def plan_beside(job: Job, cluster: Cluster, profile: Profile, rules: Rules) -> Plan | Refusal:
-    """For a job of one."""
+    """The plan for a single later member."""
     refusal = no_such_layer(job, cluster, rules)
     if refusal is not None:
         return refusal
@@ -35,7 +39,7 @@ def plan_beside(job: Job, cluster: Cluster, profile: Profile, rules: Rules) -> P
         if isinstance(answer, Plan):
             return answer
         refusal = answer
-    assert refusal is not None  # there is always some mask
+    assert refusal is not None  # there is at least one mask
     return _refused(refusal, job, cluster, rules)
 
 
@@ -49,24 +53,24 @@ def _refused(refusal: Refusal, job: Job, cluster: Cluster, rules: Rules) -> Refu
 
 
 def nearest_first(job: Job, cluster: Cluster, rules: Rules) -> Iterator[Bools]:
-    """`[N]`, one mask after another: the nodes of the siblings, then their blocks, and as far up as it may go."""
+    """`[N]`, one mask after another: the nodes of the siblings, then their blocks, up to the level of `MustGather`."""
     levels = cluster.topology.levels
-    near = siblings_of(cluster.gangs.group_of(job.members[0].gang), cluster)
-    if near is None or not levels:
+    siblings = siblings_of(cluster.gangs.group_of(job.members[0].gang), cluster)
+    if siblings is None or not levels:
         yield cluster.nodes.live
         return
     for level in range(len(levels) - 1, top_of(rules, cluster) - 1, -1):
-        yield np.isin(levels[level].codes, _domains(levels[level], near))
+        yield np.isin(levels[level].codes, _domains(levels[level], siblings))
 
 
 def top_of(rules: Rules, cluster: Cluster) -> int:
-    """The level that a job may spread over: 0, which is the cluster, unless a layer must hold all of it."""
+    """The highest level at which a job may be gathered: 0, the cluster, unless a layer must hold all of it."""
     known = ((cluster.topology.level_of(rule.layer), rule) for rule in rules)
     return max((level for level, rule in known if level is not None and rule.must), default=0)
 
 
 def no_such_layer(job: Job, cluster: Cluster, rules: Rules) -> Refusal | None:
-    """Why a job cannot be gathered at all: it must be, in a layer that there is not."""
+    """The refusal of a job whose `MustGather` names a layer that the topology does not have."""
     missing = next((rule.layer for rule in rules if rule.must and cluster.topology.level_of(rule.layer) is None), None)
     if missing is None:
         return None
@@ -77,7 +81,7 @@ def no_such_layer(job: Job, cluster: Cluster, rules: Rules) -> Refusal | None:
 
 
 def siblings_of(gangs: Iterable[str], cluster: Cluster) -> Ints | None:
-    """`[N]`: members of gangs that are placed already; None when there are none."""
+    """`[N]`: members of these gangs that are bound or assumed, per node; None without any."""
     counts = np.zeros(cluster.nodes.capacity, dtype=np.int64)
     for gang_id in gangs:
         gang = cluster.gangs.get(gang_id)
@@ -89,21 +93,21 @@ def siblings_of(gangs: Iterable[str], cluster: Cluster) -> Ints | None:
 
 
 def called(level: Level, name: str) -> str:
-    """A domain, as messages name it: `SpineLayer/s1`."""
+    """The name of a domain in messages: `SpineLayer/s1`."""
     return f"{level.layer}/{name}" if name else level.layer
 
 
 def _must_be_in(job: Job, cluster: Cluster, rules: Rules) -> str:
-    """The domains that a later member cannot leave; none: it may go anywhere."""
+    """The names of the domains that must hold a later member; empty: any node may."""
     top = top_of(rules, cluster)
-    near = siblings_of(cluster.gangs.group_of(job.members[0].gang), cluster)
-    if not top or near is None:
+    siblings = siblings_of(cluster.gangs.group_of(job.members[0].gang), cluster)
+    if not top or siblings is None:
         return ""
     level = cluster.topology.levels[top]
-    return ", ".join(called(level, level.names[domain]) for domain in _domains(level, near).tolist())
+    return ", ".join(called(level, level.names[domain]) for domain in _domains(level, siblings).tolist())
 
 
-def _domains(level: Level, near: Ints) -> Ints:
-    """Those that have some of these pods, `[N]`."""
-    found: Ints = np.unique(level.codes[(near > 0) & (level.codes >= 0)])
+def _domains(level: Level, siblings: Ints) -> Ints:
+    """The domains of a level, as codes, with at least one of these siblings, `[N]`."""
+    found: Ints = np.unique(level.codes[(siblings > 0) & (level.codes >= 0)])
     return found

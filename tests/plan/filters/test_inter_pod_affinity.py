@@ -21,11 +21,11 @@ def web(name="web", at="", **more):
     return pod(name, node=at, labels={"app": "web"}, **more)
 
 
-def near(*terms, **more):
+def with_affinity(*terms, **more):
     return pod("new", affinity=affinity(near=terms), **more)
 
 
-def apart(*terms, **more):
+def with_anti_affinity(*terms, **more):
     return pod("new", affinity=affinity(apart=terms), **more)
 
 
@@ -34,24 +34,31 @@ def apart(*terms, **more):
 
 def test_affinity_wants_a_matching_pod_in_the_domain():
     cluster = two_zones(web(at="a1"))
-    assert reasons(InterPodAffinity(), near(pod_term(ZONE, WEB)), cluster) == {"b1": [AFFINITY]}
-    assert refused(InterPodAffinity(), near(pod_term(HOSTNAME, WEB)), cluster) == {"a2", "b1"}
+    assert reasons(InterPodAffinity(), with_affinity(pod_term(ZONE, WEB)), cluster) == {"b1": [AFFINITY]}
+    assert refused(InterPodAffinity(), with_affinity(pod_term(HOSTNAME, WEB)), cluster) == {"a2", "b1"}
 
 
 def test_one_pod_must_match_all_terms():
     """A web pod and a database pod beside each other are not a pod that is both."""
     cluster = two_zones(web(at="a1"), pod("db", node="a1", labels={"app": "db"}))
-    assert refused(InterPodAffinity(), near(pod_term(ZONE, WEB), pod_term(ZONE, DB)), cluster) == {"a1", "a2", "b1"}
+    assert refused(InterPodAffinity(), with_affinity(pod_term(ZONE, WEB), pod_term(ZONE, DB)), cluster) == {
+        "a1",
+        "a2",
+        "b1",
+    }
 
 
 def test_each_term_looks_in_its_own_domain():
     cluster = two_zones(web(at="a1"))
-    assert refused(InterPodAffinity(), near(pod_term(ZONE, WEB), pod_term(HOSTNAME, WEB)), cluster) == {"a2", "b1"}
+    assert refused(InterPodAffinity(), with_affinity(pod_term(ZONE, WEB), pod_term(HOSTNAME, WEB)), cluster) == {
+        "a2",
+        "b1",
+    }
 
 
-def test_a_node_without_the_topology_label_is_near_nothing():
+def test_a_node_without_the_topology_label_never_satisfies_affinity():
     cluster = cluster_of(node("nowhere"), web(at="nowhere"))
-    assert refused(InterPodAffinity(), near(pod_term(ZONE, WEB)), cluster) == {"nowhere"}
+    assert refused(InterPodAffinity(), with_affinity(pod_term(ZONE, WEB)), cluster) == {"nowhere"}
 
 
 @pytest.mark.parametrize(
@@ -69,30 +76,32 @@ def test_a_node_without_the_topology_label_is_near_nothing():
 )
 def test_label_selectors(asked, found):
     cluster = two_zones(web(at="a1"))
-    assert refused(InterPodAffinity(), apart(pod_term(HOSTNAME, asked)), cluster) == ({"a1"} if found else set())
+    assert refused(InterPodAffinity(), with_anti_affinity(pod_term(HOSTNAME, asked)), cluster) == (
+        {"a1"} if found else set()
+    )
 
 
-def test_terminating_pods_are_still_good_company():
+def test_terminating_pods_still_satisfy_affinity():
     cluster = two_zones(web(at="a1", terminating=True))
-    assert refused(InterPodAffinity(), near(pod_term(ZONE, WEB)), cluster) == {"b1"}
+    assert refused(InterPodAffinity(), with_affinity(pod_term(ZONE, WEB)), cluster) == {"b1"}
 
 
 # --- the first of a set ---
 
 
-def test_the_first_pod_that_wants_to_be_near_its_own_kind_may_go_anywhere():
+def test_the_first_pod_whose_affinity_matches_itself_may_go_anywhere():
     alone = web("new", affinity=affinity(near=[pod_term(ZONE, WEB)]))
     cluster = cluster_of(node("a1", labels={ZONE: "a"}), node("nowhere"))
     assert refused(InterPodAffinity(), alone, cluster) == {"nowhere"}  # the label is needed all the same
 
 
-def test_the_second_one_must_follow_the_first():
+def test_the_second_pod_must_follow_the_first():
     second = web("new", affinity=affinity(near=[pod_term(ZONE, WEB)]))
     assert refused(InterPodAffinity(), second, two_zones(web(at="b1"))) == {"a1", "a2"}
 
 
-def test_the_exception_is_not_for_pods_that_want_another_kind():
-    assert refused(InterPodAffinity(), near(pod_term(ZONE, WEB)), two_zones()) == {"a1", "a2", "b1"}
+def test_the_exception_is_not_for_pods_whose_affinity_does_not_match_themselves():
+    assert refused(InterPodAffinity(), with_affinity(pod_term(ZONE, WEB)), two_zones()) == {"a1", "a2", "b1"}
 
 
 def test_a_pod_that_is_in_the_domain_of_one_term_only_ends_the_exception():
@@ -107,49 +116,53 @@ def test_a_pod_that_is_in_the_domain_of_one_term_only_ends_the_exception():
 
 def test_anti_affinity_wants_no_matching_pod_in_the_domain():
     cluster = two_zones(web(at="a1"))
-    assert reasons(InterPodAffinity(), apart(pod_term(ZONE, WEB)), cluster) == {
+    assert reasons(InterPodAffinity(), with_anti_affinity(pod_term(ZONE, WEB)), cluster) == {
         "a1": [ANTI_AFFINITY],
         "a2": [ANTI_AFFINITY],
     }
-    assert refused(InterPodAffinity(), apart(pod_term(HOSTNAME, WEB)), cluster) == {"a1"}
+    assert refused(InterPodAffinity(), with_anti_affinity(pod_term(HOSTNAME, WEB)), cluster) == {"a1"}
 
 
-def test_a_node_without_the_topology_label_is_apart_from_everything():
+def test_a_node_without_the_topology_label_always_satisfies_anti_affinity():
     cluster = cluster_of(node("nowhere"), web(at="nowhere"))
-    assert refused(InterPodAffinity(), apart(pod_term(ZONE, WEB)), cluster) == set()
+    assert refused(InterPodAffinity(), with_anti_affinity(pod_term(ZONE, WEB)), cluster) == set()
 
 
-def test_one_term_of_many_is_enough_to_keep_away():
+def test_one_anti_affinity_term_of_many_is_enough_to_refuse():
     cluster = two_zones(web(at="a1"), pod("db", node="b1", labels={"app": "db"}))
-    assert refused(InterPodAffinity(), apart(pod_term(ZONE, WEB), pod_term(ZONE, DB)), cluster) == {"a1", "a2", "b1"}
+    assert refused(InterPodAffinity(), with_anti_affinity(pod_term(ZONE, WEB), pod_term(ZONE, DB)), cluster) == {
+        "a1",
+        "a2",
+        "b1",
+    }
 
 
-def test_pods_that_are_there_keep_the_new_one_away():
-    hermit = pod("hermit", node="a1", affinity=affinity(apart=[pod_term(ZONE, WEB)]))
-    cluster = two_zones(hermit)
+def test_the_anti_affinity_of_an_existing_pod_refuses_the_new_one():
+    exclusive = pod("exclusive", node="a1", affinity=affinity(apart=[pod_term(ZONE, WEB)]))
+    cluster = two_zones(exclusive)
     assert reasons(InterPodAffinity(), web("new"), cluster) == {"a1": [EXISTING], "a2": [EXISTING]}
     assert refused(InterPodAffinity(), pod("other", labels={"app": "db"}), cluster) == set()
 
 
-def test_hermits_in_several_places_keep_the_new_one_away_from_all_of_them():
-    hermits = [
-        pod(f"hermit{i}", node=at, affinity=affinity(apart=[pod_term(key, WEB)]))
+def test_the_anti_affinity_of_several_existing_pods_refuses_all_their_domains():
+    exclusives = [
+        pod(f"exclusive{i}", node=at, affinity=affinity(apart=[pod_term(key, WEB)]))
         for i, (at, key) in enumerate([("a1", HOSTNAME), ("b1", ZONE)])
     ]
-    assert refused(InterPodAffinity(), web("new"), two_zones(*hermits)) == {"a1", "b1"}
+    assert refused(InterPodAffinity(), web("new"), two_zones(*exclusives)) == {"a1", "b1"}
 
 
-def test_a_hermit_that_left_keeps_nobody_away():
-    hermit = pod("hermit", node="a1", affinity=affinity(apart=[pod_term(ZONE, WEB)]))
-    cluster = two_zones(hermit)
-    cluster.remove_pod(hermit.metadata.uid)
+def test_the_anti_affinity_of_a_deleted_pod_refuses_nothing():
+    exclusive = pod("exclusive", node="a1", affinity=affinity(apart=[pod_term(ZONE, WEB)]))
+    cluster = two_zones(exclusive)
+    cluster.remove_pod(exclusive.metadata.uid)
     assert refused(InterPodAffinity(), web("new"), cluster) == set()
 
 
-def test_affinity_is_asked_before_anti_affinity_and_that_before_the_others():
+def test_affinity_gives_the_reason_before_anti_affinity_and_that_before_existing_pods():
     rules = affinity(near=[pod_term(HOSTNAME, DB)], apart=[pod_term(ZONE, WEB)])
-    hermit = pod("hermit", node="a1", labels={"app": "db"}, affinity=affinity(apart=[pod_term(ZONE, WEB)]))
-    cluster = two_zones(hermit, web(at="a1"), pod("db", node="b1", labels={"app": "db"}))
+    exclusive = pod("exclusive", node="a1", labels={"app": "db"}, affinity=affinity(apart=[pod_term(ZONE, WEB)]))
+    cluster = two_zones(exclusive, web(at="a1"), pod("db", node="b1", labels={"app": "db"}))
     assert reasons(InterPodAffinity(), web("new", affinity=rules), cluster) == {"a1": [ANTI_AFFINITY], "a2": [AFFINITY]}
 
 
@@ -167,18 +180,18 @@ def test_affinity_is_asked_before_anti_affinity_and_that_before_the_others():
         ({"namespaceSelector": selector(team="nobody")}, set()),
     ],
 )
-def test_a_term_speaks_about_the_namespaces_it_names_and_selects(more, namespaces):
+def test_a_term_applies_to_the_namespaces_it_names_and_selects(more, namespaces):
     for namespace in ("default", "blue", "red"):
         cluster = cluster_of(node(), web(at="n1", namespace=namespace))
         cluster.set_namespace("blue", {"team": "a"})
         cluster.set_namespace("red", {"team": "b"})
-        found = refused(InterPodAffinity(), near(pod_term(HOSTNAME, WEB, **more)), cluster) == set()
+        found = refused(InterPodAffinity(), with_affinity(pod_term(HOSTNAME, WEB, **more)), cluster) == set()
         assert found == (namespace in namespaces)
 
 
 def test_a_namespace_that_is_relabelled_is_selected_or_not_any_more():
     cluster = cluster_of(node(), web(at="n1", namespace="blue"))
-    asking = near(pod_term(HOSTNAME, WEB, namespaceSelector=selector(team="a")))
+    asking = with_affinity(pod_term(HOSTNAME, WEB, namespaceSelector=selector(team="a")))
     assert refused(InterPodAffinity(), asking, cluster) == {"n1"}
     cluster.set_namespace("blue", {"team": "a"})
     assert refused(InterPodAffinity(), asking, cluster) == set()
@@ -186,9 +199,9 @@ def test_a_namespace_that_is_relabelled_is_selected_or_not_any_more():
     assert refused(InterPodAffinity(), asking, cluster) == {"n1"}
 
 
-def test_the_terms_of_others_select_namespaces_too():
+def test_the_terms_of_existing_pods_select_namespaces_too():
     term = pod_term(HOSTNAME, WEB, namespaceSelector=selector(team="a"))
-    cluster = cluster_of(node(), pod("hermit", node="n1", affinity=affinity(apart=[term])))
+    cluster = cluster_of(node(), pod("exclusive", node="n1", affinity=affinity(apart=[term])))
     assert refused(InterPodAffinity(), web("new"), cluster) == set()
     cluster.set_namespace("default", {"team": "a"})
     assert refused(InterPodAffinity(), web("new"), cluster) == {"n1"}
@@ -197,8 +210,8 @@ def test_the_terms_of_others_select_namespaces_too():
 # --- preemption ---
 
 
-def test_evicting_pods_helps_against_anti_affinity_and_not_for_company():
-    hermit = pod("hermit", node="b1", affinity=affinity(apart=[pod_term(HOSTNAME, {})]))
-    cluster = two_zones(web(at="a1"), hermit)
-    assert preemptible(InterPodAffinity(), apart(pod_term(HOSTNAME, WEB)), cluster) == {"a1", "b1"}
-    assert preemptible(InterPodAffinity(), near(pod_term(HOSTNAME, DB)), cluster) == set()
+def test_evicting_pods_helps_against_anti_affinity_and_not_for_affinity():
+    exclusive = pod("exclusive", node="b1", affinity=affinity(apart=[pod_term(HOSTNAME, {})]))
+    cluster = two_zones(web(at="a1"), exclusive)
+    assert preemptible(InterPodAffinity(), with_anti_affinity(pod_term(HOSTNAME, WEB)), cluster) == {"a1", "b1"}
+    assert preemptible(InterPodAffinity(), with_affinity(pod_term(HOSTNAME, DB)), cluster) == set()

@@ -61,7 +61,7 @@ def test_terms_are_alternatives_and_their_expressions_are_not():
     assert refused(NodeAffinity(), wants(fast, bare), nodes()) == {"ssd", "hdd"}
 
 
-def test_the_node_selector_counts_beside_the_affinity():
+def test_node_selector_and_node_affinity_must_both_match():
     picky = pod(
         node_selector={"disk": "ssd"}, affinity=affinity(nodes=[node_term(requirement("generation", "Exists"))])
     )
@@ -97,7 +97,7 @@ def test_leading_zeros_do_not_make_a_number_longer():
     assert refused(NodeAffinity(), wants(node_term(requirement("generation", "Gt", "6"))), cluster) == set()
 
 
-def test_a_relabelled_node_is_asked_again():
+def test_a_relabelled_node_is_filtered_again():
     cluster = nodes()
     assert "bare" in refused(NodeAffinity(), pod(node_selector={"disk": "ssd"}), cluster)
     cluster.upsert_node(node("bare", labels={"disk": "ssd"}))
@@ -106,7 +106,7 @@ def test_a_relabelled_node_is_asked_again():
     assert refused(NodeAffinity(), pod(node_selector={"disk": "ssd"}), cluster) == {"hdd", "ssd"}
 
 
-def test_evicting_pods_from_the_wrong_node_helps_nobody():
+def test_evicting_pods_does_not_help_against_node_affinity():
     assert preemptible(NodeAffinity(), pod(node_selector={"disk": "nvme"}), nodes()) == set()
 
 
@@ -120,7 +120,7 @@ def enforcing(*terms):
 LABELLED = node_term(requirement("disk", "Exists"))
 
 
-def test_what_the_profile_adds_holds_for_pods_that_ask_for_nothing():
+def test_the_affinity_of_the_profile_applies_to_pods_without_their_own():
     assert reasons(enforcing(LABELLED), pod(), nodes()) == {"bare": [ENFORCED]}
 
 
@@ -134,11 +134,11 @@ def test_one_of_the_terms_that_the_profile_adds_is_enough():
     assert refused(enforcing(LABELLED, node_term(name="bare")), pod(), nodes()) == set()
 
 
-def test_evicting_pods_from_a_node_that_the_profile_excludes_helps_nobody():
+def test_evicting_pods_does_not_help_against_the_affinity_of_the_profile():
     assert preemptible(enforcing(LABELLED), pod(), nodes()) == set()
 
 
-def test_a_relabelled_node_is_asked_again_about_what_the_profile_adds():
+def test_a_relabelled_node_is_filtered_again_for_the_affinity_of_the_profile():
     cluster = nodes()
     cluster.upsert_node(node("bare", labels={"disk": "ssd"}))
     assert refused(enforcing(LABELLED), pod(), cluster) == set()

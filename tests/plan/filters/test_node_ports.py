@@ -9,7 +9,7 @@ from tests.plan.constraints import host_port
 ANY = "0.0.0.0"
 
 
-def test_a_host_port_in_use_cannot_be_had():
+def test_a_host_port_in_use_is_refused():
     cluster = cluster_of(node("busy"), node("idle"), pod("a", node="busy", host_ports=[host_port(80)]))
     expected = {"busy": ["node(s) didn't have free ports for the requested pod ports"]}
     assert reasons(NodePorts(), pod("b", host_ports=[host_port(80)]), cluster) == expected
@@ -39,7 +39,7 @@ def test_a_wildcard_address_collides_with_every_other(used, wanted, collide):
     assert refused(NodePorts(), asking, cluster) == ({"n1"} if collide else set())
 
 
-def test_a_port_that_is_not_on_the_host_is_nobodys_business():
+def test_a_container_port_without_a_host_port_is_not_checked():
     inside = {"containerPort": 80, "protocol": "TCP"}
     cluster = cluster_of(node(), pod("a", node="n1", host_ports=[inside]))
     assert refused(NodePorts(), pod("b", host_ports=[inside]), cluster) == set()

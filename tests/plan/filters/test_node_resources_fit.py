@@ -30,7 +30,7 @@ def test_a_resource_that_the_pod_does_not_ask_for_is_not_checked():
     assert refused(NodeResourcesFit(), pod("b", cpu=0, memory="1Gi"), cluster) == set()
 
 
-def test_a_node_that_does_not_know_a_resource_has_none_of_it():
+def test_a_node_without_a_resource_has_none_of_it():
     assert reasons(NodeResourcesFit(), pod(nvidia__com_gpu=1), cluster_of(node())) == {
         "n1": ["Insufficient nvidia.com/gpu"]
     }
@@ -44,12 +44,12 @@ def test_every_resource_that_no_node_has_is_named():
     ]
 
 
-def test_evicting_pods_helps_nobody_who_asks_for_what_no_node_has():
+def test_evicting_pods_does_not_help_for_a_resource_that_no_node_has():
     cluster = cluster_of(node(), pod("a", node="n1", example__com_a=1))
     assert preemptible(NodeResourcesFit(), pod("b", example__com_a=1), cluster) == set()
 
 
-def test_a_node_that_offers_what_none_had_is_asked_again():
+def test_a_node_that_gets_a_resource_that_none_had_is_filtered_again():
     fit, cluster, asking = NodeResourcesFit(), cluster_of(node("n1"), node("n2")), pod(example__com_a=1)
     assert refused(fit, asking, cluster) == {"n1", "n2"}
     cluster.upsert_node(node("n2", example__com_a=1))
@@ -66,7 +66,7 @@ def test_evicting_pods_does_not_help_when_only_some_of_the_resources_could_be_fr
     assert preemptible(NodeResourcesFit(), pod("b", cpu=2, memory="2Gi"), cluster) == set()
 
 
-def test_ignored_resources_and_groups_are_left_to_others():
+def test_ignored_resources_and_groups_are_not_checked():
     cluster = cluster_of(node())
     asking = pod(example__com_a=1, example__org_b=1)
     by_name, by_group = (

@@ -10,7 +10,7 @@ def test_a_cordoned_node_takes_no_pod():
     assert reasons(NodeUnschedulable(), pod(), cluster) == {"cordoned": ["node(s) were unschedulable"]}
 
 
-def test_a_pod_that_tolerates_the_cordon_is_taken():
+def test_a_pod_that_tolerates_the_cordon_is_accepted():
     cluster = cluster_of(node(cordoned=True))
     tolerant = pod(tolerations=[{"key": CORDON, "operator": "Exists", "effect": "NoSchedule"}])
     assert reasons(NodeUnschedulable(), tolerant, cluster) == {}
@@ -22,11 +22,11 @@ def test_a_toleration_of_another_effect_is_not_enough():
     assert "n1" in reasons(NodeUnschedulable(), tolerant, cluster)
 
 
-def test_an_uncordoned_node_is_open_again():
+def test_an_uncordoned_node_is_feasible_again():
     cluster = cluster_of(node(cordoned=True))
     cluster.upsert_node(node())
     assert reasons(NodeUnschedulable(), pod(), cluster) == {}
 
 
-def test_evicting_pods_from_a_cordoned_node_helps_nobody():
+def test_evicting_pods_does_not_help_on_a_cordoned_node():
     assert preemptible(NodeUnschedulable(), pod(), cluster_of(node(cordoned=True))) == set()

@@ -120,12 +120,12 @@ def test_tainted_nodes_count_unless_taints_are_honoured():
     assert refused(PodTopologySpread(), web("new", spread=[honoured]), cluster) == set()
 
 
-def test_a_pod_without_constraints_of_its_own_is_held_to_no_others():
+def test_default_constraints_do_not_filter():
     cluster = two_zones(web("w1", at="a1"), web("w2", at="a1"))
     cluster.set_service("default", "web", {"app": "web"})
     assert refused(PodTopologySpread(), web("new"), cluster) == set()
 
 
-def test_evicting_pods_helps_against_skew_but_labels_no_node():
+def test_evicting_pods_helps_against_skew_and_not_against_a_missing_label():
     cluster = cluster_of(zone("a1", "a"), zone("b1", "b"), node("nowhere"), web("w1", at="a1"))
     assert preemptible(PodTopologySpread(), web("new", spread=[spread_over(ZONE, WEB)]), cluster) == {"a1"}

@@ -7,12 +7,12 @@ from tests.plan.constraints import taint
 
 
 @pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
-def test_a_taint_that_the_pod_does_not_tolerate_keeps_it_out(effect):
+def test_a_taint_that_the_pod_does_not_tolerate_refuses_it(effect):
     cluster = cluster_of(node("clean"), node("tainted", taints=[taint("dedicated", "gpu", effect)]))
     assert reasons(TaintToleration(), pod(), cluster) == {"tainted": ["node(s) had untolerated taint(s)"]}
 
 
-def test_a_taint_that_only_discourages_keeps_nobody_out():
+def test_a_prefer_no_schedule_taint_does_not_refuse():
     cluster = cluster_of(node(taints=[taint("dedicated", "gpu", "PreferNoSchedule")]))
     assert refused(TaintToleration(), pod(), cluster) == set()
 
@@ -26,7 +26,7 @@ def test_a_taint_that_only_discourages_keeps_nobody_out():
         {"operator": "Exists"},  # everything
     ],
 )
-def test_a_toleration_lets_the_pod_in(toleration):
+def test_a_matching_toleration_accepts_the_pod(toleration):
     cluster = cluster_of(node(taints=[taint("dedicated", "gpu")]))
     assert refused(TaintToleration(), pod(tolerations=[toleration]), cluster) == set()
 
@@ -41,7 +41,7 @@ def test_a_toleration_lets_the_pod_in(toleration):
         {"key": "dedicated", "operator": "Gt", "value": "gpu"},  # behind a feature gate in Kubernetes, and off
     ],
 )
-def test_a_toleration_of_something_else_does_not(toleration):
+def test_a_toleration_that_does_not_match_refuses_the_pod(toleration):
     cluster = cluster_of(node(taints=[taint("dedicated", "gpu")]))
     assert refused(TaintToleration(), pod(tolerations=[toleration]), cluster) == {"n1"}
 
@@ -53,12 +53,12 @@ def test_every_taint_must_be_tolerated():
     assert refused(TaintToleration(), pod(tolerations=both), cluster) == set()
 
 
-def test_a_taint_that_is_lifted_keeps_nobody_out_any_more():
+def test_a_removed_taint_does_not_refuse_any_more():
     cluster = cluster_of(node(taints=[taint("dedicated", "gpu")]))
     assert refused(TaintToleration(), pod(), cluster) == {"n1"}
     cluster.upsert_node(node())
     assert refused(TaintToleration(), pod(), cluster) == set()
 
 
-def test_evicting_pods_from_a_tainted_node_helps_nobody():
+def test_evicting_pods_does_not_help_against_taints():
     assert preemptible(TaintToleration(), pod(), cluster_of(node(taints=[taint("spot")]))) == set()

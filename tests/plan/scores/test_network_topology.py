@@ -24,14 +24,14 @@ def test_one_pod_in_the_block_counts_for_more_than_many_in_the_spine():
     assert found["node-3"] == 100
 
 
-def test_pods_that_say_something_else_or_nothing_do_not_count():
+def test_pods_with_another_selector_or_none_do_not_attract():
     cluster = tree(*EIGHT)
     cluster.upsert_pod(app("other", "y", node="node-1"))
     cluster.upsert_pod(pod("silent", node="node-2"))
     assert set(scores(NetworkTopology(), app("new", "x"), cluster).values()) == {0}
 
 
-def test_without_a_topology_it_says_nothing():
+def test_without_a_topology_all_nodes_score_nothing():
     cluster = tree(*EIGHT)
     cluster.topology.set_layers(())
     cluster.upsert_pod(app("old", "x", node="node-1"))

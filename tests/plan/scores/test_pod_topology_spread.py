@@ -24,12 +24,12 @@ def soft(key, **more):
     return spread_over(key, WEB, soft=True, **more)
 
 
-# --- what the pod asks for itself ---
+# --- constraints of the pod ---
 
 
-def test_domains_with_fewer_pods_of_the_kind_are_better():
+def test_domains_with_fewer_matching_pods_are_better():
     cluster = two_zones(web("w1", at="a1"), web("w2", at="a1"), web("w3", at="b1"))
-    # two zones weigh ln 4: crowds of 2.77 and 1.39, rounded to 3 and 1; best is 100 * (3 + 1 - 1) / 3
+    # two zones weigh ln 4: raw scores of 2.77 and 1.39, rounded to 3 and 1; best is 100 * (3 + 1 - 1) / 3
     assert scores(PodTopologySpread(), web("new", spread=[soft(ZONE)]), cluster) == {"a1": 33, "a2": 33, "b1": 100}
 
 
@@ -42,14 +42,14 @@ def test_by_host_each_node_is_a_domain():
 def test_a_larger_skew_makes_differences_smaller():
     cluster = two_zones(web("w1", at="a1"))
     wide = web("new", spread=[soft(ZONE, maxSkew=9)])
-    # crowds of round(1.39 + 8) and 8
+    # raw scores of round(1.39 + 8) and 8
     assert scores(PodTopologySpread(), wide, cluster) == {"a1": 88, "a2": 88, "b1": 100}
 
 
 def test_only_feasible_nodes_make_a_topology_large():
     cluster = two_zones(web("w1", at="a1"), *(web(f"w{i}", at="a2") for i in range(2, 5)))
     new = web("new", spread=[soft(HOSTNAME)])
-    # two hosts weigh ln 4: crowds of 1 and 4; three weigh ln 5: crowds of 2, 5 and 0
+    # two hosts weigh ln 4: raw scores of 1 and 4; three weigh ln 5: raw scores of 2, 5 and 0
     assert scores(PodTopologySpread(), new, cluster, among={"a1", "a2"}) == {"a1": 100, "a2": 25}
     assert scores(PodTopologySpread(), new, cluster) == {"a1": 60, "a2": 0, "b1": 100}
 
@@ -72,7 +72,7 @@ def test_constraints_that_filter_do_not_score():
     assert set(scores(PodTopologySpread(), web("new", spread=[spread_over(ZONE, WEB)]), cluster).values()) == {0}
 
 
-def test_pods_on_nodes_out_of_reach_count_only_if_the_policy_ignores_that():
+def test_pods_on_nodes_that_do_not_match_count_only_if_the_policy_ignores_affinity():
     cluster = two_zones(web("w1", at="a2"))
     reach = affinity(nodes=[node_term(requirement(HOSTNAME, "NotIn", "a2"))])
     honoured = scores(PodTopologySpread(), web("new", affinity=reach, spread=[soft(ZONE)]), cluster)
@@ -89,7 +89,7 @@ def test_pods_on_tainted_nodes_count_unless_taints_are_honoured():
     assert scores(PodTopologySpread(), honouring, cluster)["a1"] == 100
 
 
-# --- the system's defaults ---
+# --- default constraints ---
 
 
 def test_pods_of_a_service_are_spread_by_host_and_zone():
@@ -97,7 +97,7 @@ def test_pods_of_a_service_are_spread_by_host_and_zone():
     assert set(scores(PodTopologySpread(), web("new"), cluster).values()) == {0}
     cluster.set_service("default", "web", {"app": "web"})
     found = scores(PodTopologySpread(), web("new"), cluster)
-    # crowds: hosts weigh ln 5, zones ln 4, skews of 3 and 5 add 2 and 4
+    # raw scores: hosts weigh ln 5, zones ln 4, skews of 3 and 5 add 2 and 4
     assert found == {"a1": 100 * (9 + 6 - 9) // 9, "a2": 100 * (9 + 6 - 7) // 9, "b1": 100}
 
 
@@ -109,14 +109,14 @@ def test_pods_of_an_owner_with_a_selector_are_spread(kind):
     assert found["a1"] < found["a2"] < found["b1"]
 
 
-def test_an_owner_of_another_kind_or_without_a_selector_spreads_nobody():
+def test_an_owner_of_another_kind_or_without_a_selector_has_no_default_constraints():
     cluster = two_zones(web("w1", at="a1"))
     cluster.set_owner("ReplicaSet", "default", "empty", typed({}, LabelSelector))
     for owner in (("Job", "workers"), ("ReplicaSet", "unknown"), ("ReplicaSet", "empty")):
         assert set(scores(PodTopologySpread(), web("new", owner=owner), cluster).values()) == {0}
 
 
-def test_services_and_owner_are_taken_together():
+def test_the_selectors_of_services_and_owner_are_combined():
     """Only pods that all of them select are of the kind."""
     cluster = two_zones(web("w1", at="a1"), pod("w2", node="b1", labels={"app": "web", "tier": "front"}))
     cluster.set_service("default", "web", {"app": "web"})
@@ -126,7 +126,7 @@ def test_services_and_owner_are_taken_together():
     assert found["b1"] < found["a1"] == found["a2"]
 
 
-def test_a_service_in_another_namespace_or_for_other_pods_spreads_nobody():
+def test_a_service_in_another_namespace_or_for_other_pods_has_no_default_constraints():
     cluster = two_zones(web("w1", at="a1"))
     cluster.set_service("other", "web", {"app": "web"})
     cluster.set_service("default", "db", {"app": "db"})
@@ -134,7 +134,7 @@ def test_a_service_in_another_namespace_or_for_other_pods_spreads_nobody():
     assert set(scores(PodTopologySpread(), web("new"), cluster).values()) == {0}
 
 
-def test_a_service_that_is_gone_spreads_nobody():
+def test_a_deleted_service_has_no_default_constraints():
     cluster = two_zones(web("w1", at="a1"))
     cluster.set_service("default", "web", {"app": "web"})
     scores(PodTopologySpread(), web("new"), cluster)

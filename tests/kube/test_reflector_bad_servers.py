@@ -1,4 +1,4 @@
-"""List and watch on servers, and proxies before them, that send what no sane one would."""
+"""List and watch on servers, and proxies before them, that send malformed answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def _told(script: Scripted, seconds: float = 10) -> Sink:
     return sink
 
 
-async def test_410_inside_the_watch_lists_again_and_tells_the_difference() -> None:
+async def test_410_inside_the_watch_lists_again_and_delivers_the_difference() -> None:
     lists = [[plain_pod("a"), plain_pod("b")], [plain_pod("b"), plain_pod("c")]]
     script = Scripted(lists, [[line("ERROR", EXPIRED)], [HANG]])
     sink = await _told(script)
@@ -71,7 +71,7 @@ async def test_a_list_that_nests_too_deeply_is_trouble_and_not_the_end() -> None
     assert (await _told(Scripted([_DEEP, [plain_pod("a")]], [[HANG]]))).names == ["a"]
 
 
-async def test_a_line_without_an_end_is_given_up_and_the_watch_resumed(monkeypatch) -> None:
+async def test_a_line_that_is_too_long_ends_the_watch_and_it_is_resumed(monkeypatch) -> None:
     monkeypatch.setattr(module, "_MOST_LINE", 10_000)
     read = 0
 
@@ -112,7 +112,7 @@ async def test_a_malformed_object_is_counted_and_skipped_and_the_watch_goes_on(l
     assert "containers" in complaint["problem"]
 
 
-async def test_a_malformed_last_line_is_not_asked_for_again() -> None:
+async def test_a_watch_resumes_after_a_malformed_object_and_not_before_it() -> None:
     script = Scripted([[]], [[line("ADDED", plain_pod("bad", version=1007, **MALFORMED)), CUT], [HANG]])
     await _told(script)
     assert "resourceVersion=1007" in script.requests[-1]
@@ -137,13 +137,13 @@ async def test_an_object_without_metadata_does_no_harm() -> None:
     assert (await _told(script)).names == ["a"]
 
 
-async def test_what_was_told_already_is_not_told_again() -> None:
+async def test_a_version_that_was_delivered_is_not_delivered_again() -> None:
     script = Scripted([[plain_pod("a", version=5)]], [[line("ADDED", plain_pod("a", version=5)), HANG]])
     assert len((await _told(script)).calls) == 1
 
 
 @pytest.mark.parametrize("answer", [[], 410, [line("ERROR", EXPIRED)], [CUT], 503])
-async def test_a_watch_that_never_lasts_is_not_opened_in_a_loop(answer: Any) -> None:
+async def test_a_watch_that_ends_at_once_is_reopened_with_back_off(answer: Any) -> None:
     script = Scripted([[]], [answer])
     await _told(script, seconds=300)
     assert 10 < len(script.requests) < 60

@@ -1,6 +1,6 @@
-"""How a gang is said to each scheduler: labels, annotations, PodGroups. A workload knows only gangs.
+"""The manifests of a gang for each scheduler: labels, annotations, PodGroups. A workload knows only gangs.
 
-Each is said in the way that costs its scheduler least. Every scheduler is run under the same name.
+Each scheduler gets the manifests that cost it least. All schedulers run under the same name.
 """
 
 from __future__ import annotations
@@ -19,65 +19,65 @@ VOLCANO_PODGROUPS = "apis/scheduling.volcano.sh/v1beta1/podgroups"
 
 
 @dataclass(frozen=True)
-class Dressed:
-    """A gang as one scheduler understands it."""
+class Manifests:
+    """The objects of one gang for one scheduler."""
 
-    objects: tuple[tuple[str, Json], ...]  # (resource, object), to be made before the pods
+    objects: tuple[tuple[str, Json], ...]  # (resource, object), to be created before the pods
     pods: tuple[Json, ...]
 
 
-Dresser = Callable[[Gang, str], Dressed]  # the gang, and the namespace it is made in
+ManifestsOf = Callable[[Gang, str], Manifests]  # of the gang, in this namespace
 
 
-def singly(gang: Gang, _: str) -> Dressed:
-    """For a scheduler that knows no gangs: pods."""
-    return Dressed((), _pods(gang))
+def plain_pods(gang: Gang, _: str) -> Manifests:
+    """Pods alone, for a scheduler without gangs."""
+    return Manifests((), _pods(gang))
 
 
-def koordinator(gang: Gang, namespace: str) -> Dressed:
-    """Annotations on the pods alone: no PodGroup, whose status somebody would have to write."""
-    if not gang.together:
-        return singly(gang, namespace)
+def koordinator(gang: Gang, namespace: str) -> Manifests:
+    """Annotations on the pods and no PodGroup, whose status a controller would have to write."""
+    if not gang.all_or_nothing:
+        return plain_pods(gang, namespace)
     annotations = {GANG_NAME: gang.name, GANG_MINIMUM: str(gang.size)}
     if gang.group:
         annotations[f"{_GANG}/groups"] = json.dumps([f"{namespace}/{name}" for name in gang.group])
     if gang.gather:
         strategy = [{"layer": layer, "strategy": "PreferGather"} for layer in gang.gather]
         annotations[f"{_GANG}/network-topology-spec"] = json.dumps({"gatherStrategy": strategy})
-    return Dressed((), _pods(gang, annotations=annotations))
+    return Manifests((), _pods(gang, annotations=annotations))
 
 
-def sigs(gang: Gang, namespace: str) -> Dressed:
-    """The PodGroup of scheduler-plugins, named by a label. It knows no groups of gangs: each is by itself."""
-    if not gang.together:
-        return singly(gang, namespace)
+def sigs(gang: Gang, namespace: str) -> Manifests:
+    """The PodGroup of scheduler-plugins, named by a label. There are no groups of gangs: each gang starts by itself."""
+    if not gang.all_or_nothing:
+        return plain_pods(gang, namespace)
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
         "metadata": {"name": gang.name},
         "spec": {"minMember": gang.size},
     }
-    return Dressed(((SIGS_PODGROUPS, group),), _pods(gang, labels={"scheduling.x-k8s.io/pod-group": gang.name}))
+    return Manifests(((SIGS_PODGROUPS, group),), _pods(gang, labels={"scheduling.x-k8s.io/pod-group": gang.name}))
 
 
-def volcano(gang: Gang, _: str) -> Dressed:
-    """Volcano schedules nothing without a PodGroup: an app has one with a minimum of one, as its controller makes them.
+def volcano(gang: Gang, _: str) -> Manifests:
+    """Volcano schedules no pod without a PodGroup: an app has one with a minimum of one, as from its controller.
 
-    Pods are no victims unless they say that they may be. Groups of gangs it does not know either.
+    Only pods with an annotation may be victims. There are no groups of gangs.
     """
     group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
         "metadata": {"name": gang.name},
         "spec": {
-            "minMember": gang.size if gang.together else 1,
+            "minMember": gang.size if gang.all_or_nothing else 1,
             "queue": "default",
             **({"priorityClassName": gang.priority_class} if gang.priority_class else {}),
         },
         "status": {"phase": "Pending"},
     }
     annotations = {"scheduling.k8s.io/group-name": gang.name, "volcano.sh/preemptable": "true"}
-    return Dressed(((VOLCANO_PODGROUPS, group),), _pods(gang, annotations=annotations))
+    return Manifests(((VOLCANO_PODGROUPS, group),), _pods(gang, annotations=annotations))
 
 
 def _pods(
