@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,7 +15,7 @@ NAME = "default"  # the only one that is read
 CLUSTER_LAYER = "ClusterTopologyLayer"  # the implicit root
 NODE_LAYER = "NodeTopologyLayer"
 
-Strategy = Literal["MustGather", "PreferGather"]
+_STRATEGIES = ("mustgather", "prefergather")
 
 
 class Layer(Struct, frozen=True):
@@ -35,7 +35,7 @@ class ClusterNetworkTopology(Struct, frozen=True):
 
 class _Rule(Struct, frozen=True):
     layer: str
-    strategy: Strategy = "PreferGather"
+    strategy: str = "PreferGather"
     pod_count_multiple: int = 0
 
 
@@ -44,11 +44,12 @@ class _Gather(Struct, frozen=True):
 
 
 class GatherRule(NamedTuple):
-    """The rule of a gang for one layer; names of layers match regardless of case."""
+    """The rule of a gang for one layer; names of layers and strategies match regardless of case."""
 
     layer: str  # in lower case
     must: bool
     multiple: int  # pods in each domain of the layer are a multiple of this; 1 for any number
+    unknown: str = ""  # the strategy that it names, if there is none of that name: a hard wish may be misspelt
 
 
 def gather_rules(text: str) -> tuple[GatherRule, ...]:
@@ -57,9 +58,13 @@ def gather_rules(text: str) -> tuple[GatherRule, ...]:
         rules = msgspec.json.decode(text, type=_Gather).gather_strategy
     except UNREADABLE as error:
         raise MalformedValue("network-topology-spec", text, f"cannot be read: {error}") from None
-    return tuple(
-        GatherRule(rule.layer.lower(), rule.strategy == "MustGather", max(rule.pod_count_multiple, 1)) for rule in rules
-    )
+    return tuple(map(_rule, rules))
+
+
+def _rule(rule: _Rule) -> GatherRule:
+    strategy = rule.strategy.lower()
+    unknown = rule.strategy if strategy not in _STRATEGIES else ""
+    return GatherRule(rule.layer.lower(), strategy == "mustgather", max(rule.pod_count_multiple, 1), unknown)
 
 
 def chain(spec: TopologySpec) -> tuple[Layer, ...]:

@@ -27,6 +27,7 @@ from koordpy.scheduler.preempt import PostFilter
 from koordpy.scheduler.queue.order import OneLine
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.recovery import Recovery
+from koordpy.scheduler.report.repeats import Repeats
 from koordpy.scheduler.report.reporter import Reporter
 from koordpy.scheduler.report.throttle import Throttle
 from koordpy.scheduler.waitingroom import WaitingRoom
@@ -82,7 +83,9 @@ def build_scheduler(
     wakeups, in_flight, throttle = Wakeups(cluster, queue, jobs), InFlight(), Throttle(clock)
     recovery = Recovery(cluster, queue, jobs, in_flight=in_flight, throttle=throttle)
     lanes = Lanes.build(settings.bind_width, clock, recovery.run)
-    reporter = Reporter(client, cluster, instance, lane=lanes.reports, throttle=throttle, wall=wall)
+    reporter = Reporter(
+        client, cluster, instance, lane=lanes.reports, throttle=throttle, repeats=Repeats(clock), wall=wall
+    )
     volumes = VolumeBinder(client, cluster, settings.volume_bind_timeout_s)
     binder = Binder(client, cluster, jobs, reporter=reporter, volumes=volumes, lanes=lanes, in_flight=in_flight)
     evictor = Evictor(client, cluster, queue, reporter, lane=lanes.evictions, wall=wall)

@@ -33,6 +33,7 @@ class PodVerbs(Ground):
         preempts: bool = False,
         gated: bool = False,
         held: bool = False,
+        claim: str = "",
         namespace: str = "",
         **arguments: Any,
     ) -> None:
@@ -45,6 +46,8 @@ class PodVerbs(Ground):
             obj["metadata"] |= {"annotations": self.filled(annotations)}
             obj["metadata"] |= {"finalizers": [_FINALIZER]} if held else {}
             obj["spec"] |= {"schedulingGates": [_GATE]} if gated else {}
+            if claim:
+                obj["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
             if priority is not None:
                 obj["spec"]["priorityClassName"] = priority_class(priority, preempts=preempts)
             await self._create(obj)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.scenarios.network import gathering, must, prefer
-from tests.scenarios.objects import gang, members
+from tests.scenarios.objects import KOORDINATOR, gang, members
 from tests.scenarios.world import World
 
 
@@ -14,7 +14,8 @@ async def test_a_refusal_says_for_each_domain_how_far_it_got_and_which_is_closes
     await world.pods(*members("a", 4), gang="a", cpu=1)
     told = (
         "0/6 nodes are available: no domain holds the whole job: "
-        "SpineLayer/s2: 3 of 4, SpineLayer/s3: 2 of 4, SpineLayer/s1: 1 of 4; SpineLayer/s2 is closest and lacks 1."
+        "SpineLayer/s2: 3 of 4, SpineLayer/s3: 2 of 4, SpineLayer/s1: 1 of 4; SpineLayer/s2 is closest and lacks 1: "
+        "3 Insufficient cpu."
     )
     await world.all_say(told, *members("a", 4))
     await world.event("FailedScheduling", pod_group="a", text=told)
@@ -137,3 +138,43 @@ async def test_without_a_topology_nothing_is_published(world: World) -> None:
     await world.bound("a-1")
     await world.event("Scheduled", pod_group="a")
     assert not world.events("Placed", pod_group="a")
+
+
+async def test_a_refusal_carries_the_reasons_of_the_filters_in_the_nearest_domain(world: World) -> None:
+    await world.topology()
+    await world.fabric({"s1/b1": "n1 n2", "s2/b2": "n3"}, cpu=1, labels={"pool": "a"})
+    await world.fabric({"s1/b3": "n4"}, cpu=1, labels={"pool": "b"})
+    await world.pod_group("a", minimum=3, annotations=gathering(must("SpineLayer")))
+    await world.pods(*members("a", 3), gang="a", cpu=1, node_selector={"pool": "a"})
+    reasons = "1 node(s) didn't match Pod's node affinity/selector, 2 Insufficient cpu"
+    await world.says("a-1", f"SpineLayer/s1 is closest and lacks 1: {reasons}")
+
+
+async def test_an_empty_list_of_domains_has_a_reason(world: World) -> None:
+    await world.topology()
+    await world.nodes(2, cpu=1)
+    await world.pod_group("a", minimum=2, annotations=gathering(must("SpineLayer")))
+    await world.pods("a-1", "a-2", gang="a", cpu=1)
+    await world.says("a-1", "no domain holds the whole job: no node carries a label of SpineLayer")
+
+
+async def test_strategies_match_regardless_of_case(world: World) -> None:
+    await world.topology()
+    await world.fabric({"s1/b1": "n1", "s2/b2": "n2"}, cpu=1)
+    spec = '{"gatherStrategy": [{"layer": "SpineLayer", "strategy": "mustgather"}]}'
+    await world.pod_group("a", minimum=2, annotations={f"{KOORDINATOR}/network-topology-spec": spec})
+    await world.pods("a-1", "a-2", gang="a", cpu=1)
+    await world.says("a-1", "no domain holds the whole job")
+
+
+async def test_a_strategy_that_there_is_not_makes_the_gang_wait_and_say_so(world: World) -> None:
+    await world.topology()
+    await world.fabric({"s1/b1": "n1 n2"}, cpu=1)
+    key = f"{KOORDINATOR}/network-topology-spec"
+    spec = '{"gatherStrategy": [{"layer": "SpineLayer", "strategy": "MustGathr"}]}'
+    await world.pod_group("a", minimum=2, annotations={key: spec})
+    await world.pods("a-1", "a-2", gang="a", cpu=1)
+    await world.all_say("asks for the strategy MustGathr, which is neither MustGather nor PreferGather", "a-1", "a-2")
+    await world.pending("a-1", "a-2")
+    await world.change_pod_group("a", annotations={key: spec.replace("Gathr", "Gather")})
+    await world.bound("a-1", "a-2")

@@ -13,6 +13,7 @@ from koordpy.plan.framework.answers import Placement
 from koordpy.plan.preemption.cost import Cost
 from koordpy.plan.preemption.search import Preemption
 from koordpy.scheduler.execute.evict import Evictor
+from koordpy.scheduler.report.repeats import Repeats
 from koordpy.scheduler.report.reporter import Reporter, ref
 from koordpy.scheduler.report.throttle import Throttle
 from koordpy.state.cluster import Cluster
@@ -48,7 +49,9 @@ class Clearing:
         self.queue = Activated()
         nobody = cast("Any", None)
         self.lane = Lane(1)
-        reporter = Reporter(nobody, self.cluster, "test", lane=Lane(1), throttle=Throttle(lambda: 0.0))
+        reporter = Reporter(
+            nobody, self.cluster, "test", lane=Lane(1), throttle=Throttle(lambda: 0.0), repeats=Repeats(lambda: 0.0)
+        )
         self.evictor = Evictor(nobody, self.cluster, cast("Any", self.queue), reporter, lane=self.lane)
         found = Preemption(tuple(low), (Placement(self.high.uid, "n1"),), Cost())
         self.evictor.start(self.high.uid, "default/high", self.high, found)

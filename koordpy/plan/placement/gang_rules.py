@@ -113,6 +113,11 @@ def _uninitialised(gang: Gang) -> str:
         return f"gang {gang.id} waits for PodGroup {gang.id}, which does not exist"
     if not (gang.pod_groups or gang.pending or gang.assumed or gang.bound):
         return f"gang {gang.id} has no members{_absentees(gang)}"
+    return no_minimum(gang)
+
+
+def no_minimum(gang: Gang) -> str:
+    """What is wrong with a gang by annotations of which nobody says a minimum that can be used."""
     return f"gang {gang.id} has no minimum: no member carries a legal gang.scheduling.koordinator.sh/min-available"
 
 

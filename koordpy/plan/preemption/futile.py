@@ -35,10 +35,19 @@ def why_not(job: Job, cluster: Cluster, profiles: Mapping[str, Profile], answer:
     refusal = answer.missing if isinstance(answer, Plan) else answer
     if refusal is not None:
         fit, of = refusal.fit
-        return f"would fit {fit} of {of} members even with everything of lower priority gone"
+        return f"would fit {fit} of {of} members even with everything of lower priority gone{_lacking(refusal)}"
     if not cluster.reach(job.preemptor):
         return "no pod of lower priority could be evicted"
     return "no set of victims was found that lets the whole job in"
+
+
+def _lacking(refusal: Refusal) -> str:
+    """What is in the way then: `: 2 Insufficient cpu`, or why no node was asked, as for a claim that is missing."""
+    if refusal.counts:
+        return f": {', '.join(sorted(f'{count} {text}' for text, count in refusal.counts))}"
+    first, _, _ = refusal.message.partition(". ")
+    _, asked, reason = first.partition("nodes are available: ")
+    return f": {reason}" if asked else ""
 
 
 def _for_pod(job: Job, cluster: Cluster, profile: Profile) -> str:

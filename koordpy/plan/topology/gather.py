@@ -36,6 +36,7 @@ from koordpy.state.gangs.gang import Gang
 from koordpy.state.natural import natural
 from koordpy.state.pods import PodRecord
 from koordpy.state.shapes import Shape
+from koordpy.state.topology import Level
 from koordpy.state.trial import Trial
 
 Profiles = Mapping[str, Profile]
@@ -56,7 +57,8 @@ def rules_of(job: Job, cluster: Cluster) -> Rules:
         gang = cluster.gangs.get(gang_id)
         for rule in gather_rules(gang.spec.topology) if gang is not None and gang.spec.topology else ():
             known = merged.get(rule.layer, GatherRule(rule.layer, must=False, multiple=1))
-            merged[rule.layer] = GatherRule(rule.layer, known.must or rule.must, max(known.multiple, rule.multiple))
+            must, multiple = known.must or rule.must, max(known.multiple, rule.multiple)
+            merged[rule.layer] = GatherRule(rule.layer, must, multiple, known.unknown or rule.unknown)
     return tuple(merged.values())
 
 
@@ -322,19 +324,38 @@ class Gathering:
         shown = ", ".join(f"{called(level, name)}: {fit} of {wanted}" for fit, name in offers[:_MOST_SHOWN])
         more = f" and {len(offers) - _MOST_SHOWN} more" if len(offers) > _MOST_SHOWN else ""
         best, closest = offers[0] if offers else (0, "")
+        counts = self._reasons_in(domains[unsorted.index(offers[0])]) if offers else ()
+        reasons = ": " + ", ".join(sorted(f"{count} {text}" for text, count in counts)) if counts else ""
         lacks = f"; {called(level, closest)} is closest and lacks {wanted - best}" if closest and best < wanted else ""
+        shown = shown or self._why_no_domain(level)
         multiples = ", ".join(f"{self._levels[each].layer}={m}" for each, m in sorted(self._multiples.items()))
         ending = f" (podCountMultiple {multiples})" if multiples else ""
         nodes = len(self._cluster.nodes)
-        text = f"0/{nodes} nodes are available: no domain holds the whole job: {shown}{more}{lacks}{ending}."
+        text = f"0/{nodes} nodes are available: no domain holds the whole job: {shown}{more}{lacks}{reasons}{ending}."
         gangs = ", ".join(demand.gang for demand in self._job.demands)
         return Refusal(
             f"{text} gang {gangs}: {best} of {wanted} members fit.",
             ROOM_IN_DOMAINS,
             self._job.members[0].uid,
+            counts=counts,
             plugins=frozenset(("Coscheduling",)),
             fit=(best, wanted),
         )
+
+    def _reasons_in(self, domain: int) -> tuple[tuple[str, int], ...]:
+        """Why the nodes of a domain refuse the next member, beside those that fit there."""
+        inside = self._levels[self._top].nodes_of(domain)
+        answer = plan_gangs(
+            self._job, self._cluster, {name: profile.only(inside) for name, profile in self._profiles.items()}
+        )
+        refusal = answer if isinstance(answer, Refusal) else answer.missing
+        return refusal.counts if refusal is not None else ()
+
+    def _why_no_domain(self, level: Level) -> str:
+        """An empty list of domains needs a reason, too."""
+        if self._siblings is not None:
+            return f"its members that run are in no domain of {level.layer} that its nodes are in any more"
+        return f"no node carries a label of {level.layer}"
 
     def _fitting(self, domain: int) -> int:
         """Members that fit in a domain of the top level: by slots, or fewer if a trial has shown it."""

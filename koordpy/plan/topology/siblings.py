@@ -70,7 +70,12 @@ def top_of(rules: Rules, cluster: Cluster) -> int:
 
 
 def no_such_layer(job: Job, cluster: Cluster, rules: Rules) -> Refusal | None:
-    """The refusal of a job whose `MustGather` names a layer that the topology does not have."""
+    """The refusal of a job that names a strategy that there is not, or a layer to be gathered in that there is not."""
+    unknown = next((rule.unknown for rule in rules if rule.unknown), "")
+    if unknown:
+        text = f"gang {job.members[0].gang}: network-topology-spec asks for the strategy {unknown}, "
+        text += "which is neither MustGather nor PreferGather"
+        return Refusal(text, EventKind.NONE, job.members[0].uid, plugins=frozenset(("Coscheduling",)))
     missing = next((rule.layer for rule in rules if rule.must and cluster.topology.level_of(rule.layer) is None), None)
     if missing is None:
         return None

@@ -17,14 +17,16 @@ import structlog
 
 from koordpy import metrics
 from koordpy.api.gangs import Complaint, describe
-from koordpy.api.keys import GANG_TIMEOUT, PLACEMENT
+from koordpy.api.keys import GANG_TIMEOUT, MIN_AVAILABLE, PLACEMENT, SIGS_MIN_AVAILABLE
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, NotFound
 from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.lane import Call, Lane
 from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annotate_object, say_unscheduled
 from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.placement.gang_rules import no_minimum
 from koordpy.plan.topology.rating import Rating
+from koordpy.scheduler.report.repeats import Repeats
 from koordpy.scheduler.report.throttle import Throttle
 from koordpy.state.cluster import Cluster
 from koordpy.state.gangs.gang import Gang
@@ -53,10 +55,11 @@ class Reporter:
         *,
         lane: Lane,
         throttle: Throttle,
+        repeats: Repeats,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._client, self._cluster, self._lane, self._wall = client, cluster, lane, wall
-        self._throttle = throttle
+        self._throttle, self._repeats = throttle, repeats
         self._events = EventRecorder(client, instance)
         self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
 
@@ -72,25 +75,42 @@ class Reporter:
         said = self._throttle.said(pod.uid)
         if (pod.refusal_seen if said is None else said) == refusal.message:
             self._throttle.is_said(pod.uid)
+            self._repeats.said_before(pod.uid)
             return
         if of > _FEW and self._throttle.hold_back(pod.uid, refusal):
             return
         self._throttle.say(pod.uid, refusal.message)
         self._lane.put(partial(self._set_condition, pod.uid, refusal))
-        self._event(pod, "Warning", "FailedScheduling", "Scheduling", refusal.message)
+        self._warn(pod, refusal.message)
+
+    def _warn(self, pod: PodRecord, message: str) -> None:
+        self._repeats.said(pod.uid)
+        self._event(pod, "Warning", "FailedScheduling", "Scheduling", message)
 
     def forget(self, uid: str) -> None:
         """The pod is gone, or bound."""
         self._throttle.forget(uid)
+        self._repeats.forget(uid)
 
     async def run(self) -> None:
-        """Say what was held back when its time has come, until cancelled."""
+        """Say what was held back when its time has come, and again what is about to expire, until cancelled."""
         while True:
             await asyncio.sleep(_HELD_BACK_CHECK_S)
             for uid, refusal in self._throttle.take_due():
                 pod = self._cluster.pods.get(uid)
                 if pod is not None and not pod.bound:
                     self.refused(pod, refusal)
+            for key in self._repeats.take_due():
+                self._say_again(key)
+
+    def _say_again(self, key: str) -> None:
+        """A pod or a gang still waits: its warning would expire."""
+        pod, gang = self._cluster.pods.get(key), self._cluster.gangs.get(key)
+        if pod is not None and not pod.bound:
+            message = self._throttle.said(key) or pod.refusal_seen
+            self._warn(pod, message) if message else None
+        elif gang is not None and gang.told:
+            self._warn_gang(gang)
 
     def preempted(self, victim: PodRecord, job: str, trigger: PodRecord) -> None:
         """The victim is on its way out."""
@@ -104,11 +124,16 @@ class Reporter:
         """Its members have been told; whoever looks at the PodGroup is told too."""
         if gang.pod_group is not None and gang.told != refusal.message:
             gang.told = refusal.message
-            self.gang_event(gang, "Warning", "FailedScheduling", refusal.message)
+            self._warn_gang(gang)
+
+    def _warn_gang(self, gang: Gang) -> None:
+        self._repeats.said(gang.id)
+        self.gang_event(gang, "Warning", "FailedScheduling", gang.told)
 
     def gang_scheduled(self, gang: Gang, pods: int, nodes: int) -> None:
         """All binds of a release are through."""
         gang.told = ""
+        self._repeats.forget(gang.id)
         if gang.pod_group is not None:
             self.gang_event(
                 gang,
@@ -157,7 +182,8 @@ class Reporter:
     def complain(self, gang: Gang, more: Iterable[Complaint] = ()) -> None:
         """Values of its configuration that cannot be used: one warning each, to whoever wrote them."""
         used = gang.spec.used_instead()
-        for text in (*gang.spec.warnings, *(describe(complaint, used) for complaint in more)):
+        nothing_usable = (no_minimum(gang),) if _lacks_minimum(gang) else ()
+        for text in (*gang.spec.warnings, *nothing_usable, *(describe(complaint, used) for complaint in more)):
             if self._is_new_complaint(gang, text):
                 self.gang_event(gang, "Warning", "InvalidGangSpec", text)
         for declaration, member in gang.declarations():
@@ -198,6 +224,7 @@ class Reporter:
         """Leadership was lost and won again: what was not sent is not certain to have been said."""
         self._cluster.gangs.take_back_abandonments()
         self._throttle.clear()
+        self._repeats.clear()
         for gang in self._cluster.gangs:
             gang.told = ""
         self._complained.clear()
@@ -250,6 +277,14 @@ class Reporter:
     def _lost(self, what: str, about: str, error: ApiError) -> None:
         metrics.writes(what, "failed").inc()
         log.warning("report_failed", what=what, about=about, problem=str(error))
+
+
+def _lacks_minimum(gang: Gang) -> bool:
+    """Nobody says one. Where somebody says one that cannot be used, that is complained about."""
+    said = (complaint.key for declaration, _ in gang.declarations() for complaint in declaration.complaints)
+    if gang.spec.minimum is not None or gang.by_pod_group:
+        return False
+    return not any(key in (MIN_AVAILABLE, SIGS_MIN_AVAILABLE) for key in said)
 
 
 def _count(number: int, noun: str) -> str:

@@ -100,7 +100,9 @@ def test_nominations_follow_the_layout_by_rank():
 def test_who_fits_nowhere_even_then_is_told_how_far_it_got():
     here = full(n1=HIGH, n5=HIGH)
     here.wants_gang("a", *(f"a-{i}" for i in range(1, 5)))
-    assert here.gathered(must(SPINE)) == "would fit 3 of 4 members even with everything of lower priority gone"
+    assert here.gathered(must(SPINE)).startswith(
+        "would fit 3 of 4 members even with everything of lower priority gone: "
+    )
 
 
 def test_what_is_only_preferred_may_clear_more_than_one_spine():

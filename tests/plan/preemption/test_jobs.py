@@ -125,7 +125,7 @@ def test_nobody_leaves_for_a_gang_that_would_not_fit_as_a_whole() -> None:
     here.runs("a", "n1", cpu=3)
     here.runs("b", "n2", cpu=3, priority=HIGH)
     here.wants_gang("x", "x1", "x2", cpu=3)
-    assert here.refusal() == "would fit 1 of 2 members even with everything of lower priority gone"
+    assert here.refusal().startswith("would fit 1 of 2 members even with everything of lower priority gone: ")
 
 
 def test_nobody_leaves_for_a_gang_when_its_partner_would_not_fit() -> None:
@@ -134,7 +134,7 @@ def test_nobody_leaves_for_a_gang_when_its_partner_would_not_fit() -> None:
     here.runs("b", "n2", cpu=4, priority=HIGH)
     here.wants_gang("x", "x1", cpu=4)
     here.wants_gang("y", "y1", cpu=4)
-    assert here.refusal() == "would fit 0 of 1 members even with everything of lower priority gone"
+    assert here.refusal().startswith("would fit 0 of 1 members even with everything of lower priority gone: ")
 
 
 def test_one_member_that_must_not_preempt_is_enough() -> None:
@@ -151,7 +151,7 @@ def test_victims_are_below_every_member() -> None:
     here.runs("b", "n2", priority=3)
     here.wants_gang("x", "x1", priority=10)
     here.wants_gang("y", "y1", priority=4)
-    assert here.refusal() == "would fit 0 of 1 members even with everything of lower priority gone"
+    assert here.refusal().startswith("would fit 0 of 1 members even with everything of lower priority gone: ")
 
 
 def test_only_the_minimum_is_made_room_for() -> None:
