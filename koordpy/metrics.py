@@ -52,6 +52,9 @@ CACHE_SIZE = Gauge("scheduler_cache_size", "What the cluster state holds.", ["ty
 GANG_WAITING = Gauge("koordpy_gang_waiting", "Groups of gangs that wait at Permit, holding room.")
 GANG_ATTEMPTS = Counter("koordpy_gang_attempts", "Attempts to schedule a group of gangs, by result.", ["result"])
 GANG_TIMEOUTS = Counter("koordpy_gang_timeouts", "Groups of gangs whose wait time ended.")
+STALE_GANGS = Counter(
+    "koordpy_gang_stale", "Gangs that lost members, could not be completed, and were evicted as a whole."
+)
 GANG_SECONDS = Histogram(
     "koordpy_gang_scheduling_duration_seconds",
     "Time from a group's first appearance in the queue to its last bind.",

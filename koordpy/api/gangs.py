@@ -57,6 +57,7 @@ class GangDeclaration(NamedTuple):
     match_policy: MatchPolicy | None = None
     topology: str | None = None  # the JSON as written, if it can be parsed
     disruption: DisruptionMode | None = None
+    staleness_s: float | None = None  # 0: for ever
     complaints: tuple[Complaint, ...] = ()
 
 
@@ -72,6 +73,7 @@ _KEYS: tuple[tuple[str, ...], ...] = (
     (keys.MATCH_POLICY, keys.SIGS_MATCH_POLICY),
     (keys.NETWORK_TOPOLOGY_SPEC,),
     (keys.DISRUPTION_MODE,),
+    (keys.STALENESS_GRACE_PERIOD,),
 )
 _ANNOTATION_KEYS = tuple(key for field_keys in _KEYS for key in field_keys)
 _LABEL_KEYS = (keys.SIGS_MIN_AVAILABLE,)
@@ -103,7 +105,7 @@ def declaration_of(meta: ObjectMeta) -> GangDeclaration:
 @lru_cache(maxsize=4096)  # the members of a gang have equal declarations, which are thus parsed once
 def _parse(labelled: tuple[tuple[str, str], ...], annotated: tuple[tuple[str, str], ...]) -> GangDeclaration:
     complaints: list[Complaint] = []
-    minimum, total, mode, group, wait, policy, topology, disruption = (
+    minimum, total, mode, group, wait, policy, topology, disruption, staleness = (
         tuple(_values(field_keys, dict(labelled), dict(annotated))) for field_keys in _KEYS
     )
     return GangDeclaration(
@@ -115,6 +117,7 @@ def _parse(labelled: tuple[tuple[str, str], ...], annotated: tuple[tuple[str, st
         match_policy=_first(policy, lambda text: _one_of(text, MATCH_POLICIES), complaints),
         topology=_first(topology, _topology, complaints),
         disruption=_first(disruption, lambda text: _one_of(text, DISRUPTION_MODES), complaints),
+        staleness_s=_first(staleness, _grace_s, complaints),
         complaints=tuple(complaints),
     )
 
@@ -160,6 +163,16 @@ def _wait_s(text: str) -> float:
         raise ValueError(error.problem) from None
     if seconds <= 0:
         raise ValueError("is not positive")
+    return seconds
+
+
+def _grace_s(text: str) -> float:
+    try:
+        seconds = seconds_of_duration(text)
+    except MalformedValue as error:
+        raise ValueError(error.problem) from None
+    if seconds < 0:
+        raise ValueError("is negative")
     return seconds
 
 

@@ -48,9 +48,12 @@ NETWORK_TOPOLOGY_INDEX = "gang.scheduling.koordinator.sh/network-topology-index"
 # Preemption.
 DISRUPTION_TARGET = "DisruptionTarget"  # condition of a victim
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"  # its reason
+GANG_STALE = "GangStale"  # or this one: its gang lost members and cannot be completed
 DISABLE_PREEMPTIBLE = "scheduling.koordinator.sh/disable-preemptible"  # label: "true" protects a pod
 QUOTA_PREEMPTIBLE = "quota.scheduling.koordinator.sh/preemptible"  # label: "false" protects a pod
 QUESTIONED_OBJECT_KEY = "scheduling.koordinator.sh/questioned-object-key"  # label: pods that agree in it are one job
 DISRUPTION_MODE = "koordpy.io/disruption-mode"  # on a PodGroup or a member: whether members are evicted one by one
+
+STALENESS_GRACE_PERIOD = "koordpy.io/staleness-grace-period"  # on a PodGroup or a member: how long it may lack members
 
 PLACEMENT = "koordpy.io/placement"  # on a PodGroup: the rating of its placement, as JSON

@@ -30,6 +30,7 @@ from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.report.repeats import Repeats
 from koordpy.scheduler.report.reporter import Reporter
 from koordpy.scheduler.report.throttle import Throttle
+from koordpy.scheduler.staleness import Staleness
 from koordpy.scheduler.waitingroom import WaitingRoom
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.changes import ChangeLog
@@ -80,7 +81,7 @@ def build_scheduler(
         on_ready=ready.set,
     )
     jobs = Jobs(cluster, queue, profiles.keys())
-    wakeups, in_flight, throttle = Wakeups(cluster, queue, jobs), InFlight(), Throttle(clock)
+    in_flight, throttle = InFlight(), Throttle(clock)
     recovery = Recovery(cluster, queue, jobs, in_flight=in_flight, throttle=throttle)
     lanes = Lanes.build(settings.bind_width, clock, recovery.run)
     reporter = Reporter(
@@ -90,6 +91,8 @@ def build_scheduler(
     binder = Binder(client, cluster, jobs, reporter=reporter, volumes=volumes, lanes=lanes, in_flight=in_flight)
     evictor = Evictor(client, cluster, queue, reporter, lane=lanes.evictions, wall=wall)
     planning = Planning(cluster, profiles, topology=settings.gangs.topology)
+    staleness = Staleness(planning, evictor, reporter, clock)
+    wakeups = Wakeups(cluster, queue, jobs, staleness)
     permit = Permit(
         planning, queue, jobs, WaitingRoom(cluster, in_flight, clock, wall), reporter=reporter, settings=settings.gangs
     )
@@ -100,6 +103,7 @@ def build_scheduler(
         queue,
         jobs,
         wakeups,
+        staleness,
         recovery,
         planning,
         permit,

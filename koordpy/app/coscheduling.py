@@ -31,6 +31,7 @@ class _Coscheduling(Strict):
     on_timeout: Literal["Abandon", "Retry"] = "Abandon"
     non_strict_max_gap_percent: _Percent | None = None
     default_disruption_mode: DisruptionMode = "Minimum"
+    staleness_grace_period: str | None = None
     permit_waiting_time_seconds: Annotated[int, msgspec.Meta(gt=0)] | None = None  # the plugin's name of defaultTimeout
     pod_group_reject_percentage: _Percent | None = None  # and of nonStrictMaxGapPercent
     controller_workers: int | None = None
@@ -47,7 +48,12 @@ def read_coscheduling(args: Mapping[str, Any]) -> tuple[GangDefaults, GangSettin
     ):
         if ours in args and theirs in args:
             raise MalformedValue(theirs, args[theirs], f"says the same as {ours}; leave one of them out")
-    defaults = GangDefaults(_wait_s(asked), asked.default_match_policy, asked.default_disruption_mode)
+    defaults = GangDefaults(
+        _wait_s(asked),
+        asked.default_match_policy,
+        asked.default_disruption_mode,
+        _duration_s("stalenessGracePeriod", asked.staleness_grace_period or "0"),
+    )
     gap = asked.non_strict_max_gap_percent
     if gap is None:
         gap = asked.pod_group_reject_percentage
@@ -64,10 +70,14 @@ def _wait_s(asked: _Coscheduling) -> float:
         return float(asked.permit_waiting_time_seconds)
     if asked.default_timeout is None:
         return GangDefaults().wait_s
-    try:
-        seconds = seconds_of_duration(asked.default_timeout)
-    except MalformedValue as error:
-        raise MalformedValue("defaultTimeout", asked.default_timeout, error.problem) from None
+    seconds = _duration_s("defaultTimeout", asked.default_timeout)
     if seconds <= 0:
         raise MalformedValue("defaultTimeout", asked.default_timeout, "is not positive")
     return seconds
+
+
+def _duration_s(field: str, text: str) -> float:
+    try:
+        return seconds_of_duration(text)
+    except MalformedValue as error:
+        raise MalformedValue(field, text, error.problem) from None

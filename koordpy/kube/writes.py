@@ -145,6 +145,7 @@ class Disruption(NamedTuple):
     message: str
     generation: int
     at: float
+    reason: str = PREEMPTION_BY_SCHEDULER
 
 
 async def say_disrupted(client: Client, pod: PodRef, disruption: Disruption) -> None:
@@ -152,7 +153,7 @@ async def say_disrupted(client: Client, pod: PodRef, disruption: Disruption) -> 
     condition = {
         "type": DISRUPTION_TARGET,
         "status": "True",
-        "reason": PREEMPTION_BY_SCHEDULER,
+        "reason": disruption.reason,
         "message": disruption.message,
         "lastTransitionTime": instant_of_seconds(disruption.at),
         "observedGeneration": disruption.generation,

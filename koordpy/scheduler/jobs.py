@@ -26,6 +26,7 @@ class Jobs:
         self._cluster, self._queue, self._schedulers = cluster, queue, schedulers
         self._groups: dict[str, GangGroup] = {}  # by ticket
         self._freed: set[str] = set()  # gangs whose pending members have tickets of their own
+        self._completing: set[str] = set()  # of those: gangs that lack members, and hold nodes meanwhile
 
     # --- into the queue ---
 
@@ -89,7 +90,9 @@ class Jobs:
     def refresh_group(self, group: GangGroup) -> None:
         """One ticket for what is still tied together, one for each pod that is free."""
         gangs = self._cluster.gangs.own(group)
-        self._freed.difference_update(each for each in group if self._cluster.gangs.get(each) is None)
+        gone = [each for each in group if self._cluster.gangs.get(each) is None]
+        self._freed.difference_update(gone)
+        self._completing.difference_update(gone)
         started = any(gang.started for gang in gangs)
         tied = [gang for gang in gangs if not (started and gang.spec.match_policy == "once-satisfied")]
         for gang in gangs:
@@ -108,6 +111,7 @@ class Jobs:
             created=min(gang.created for gang in gangs),
             pods=pending + waiting,
             ready=bool(waiting) or is_ready(group, self._cluster),
+            completing=any(gang.lacks_members for gang in tied),
         )
 
     def refresh_all(self) -> None:
@@ -116,6 +120,7 @@ class Jobs:
             if ticket.key not in self._groups and ticket.key not in self._cluster.pods:
                 self._queue.remove(ticket.key)
         self._freed.clear()
+        self._completing.clear()
         for record in self._cluster.pods.values():
             self.pod_changed(record)
         now = {self._cluster.gangs.group_of(gang.id) for gang in self._cluster.gangs}
@@ -159,18 +164,27 @@ class Jobs:
         self._queue.back_off(key)
 
     def _add(self, record: PodRecord) -> None:
-        equivalence = equivalence_of_pod(record)
-        self._queue.add(record.uid, equivalence, name=record.key, priority=record.priority, created=record.created)
+        self._queue.add(
+            record.uid,
+            equivalence_of_pod(record),
+            name=record.key,
+            priority=record.priority,
+            created=record.created,
+            completing=bool(record.gang) and record.gang in self._completing,
+        )
 
     def _free(self, gang: Gang) -> None:
-        if gang.id not in self._freed:  # those that come later come one by one
-            self._freed.add(gang.id)
-            for record in gang.pending.values():
-                self._add(record)
+        if gang.id in self._freed and (gang.id in self._completing) == gang.lacks_members:
+            return  # those that come later come one by one
+        self._freed.add(gang.id)
+        self._completing.add(gang.id) if gang.lacks_members else self._completing.discard(gang.id)
+        for record in gang.pending.values():
+            self._add(record)
 
     def _tie(self, gang: Gang) -> None:
         if gang.id in self._freed:
             self._freed.discard(gang.id)
+            self._completing.discard(gang.id)
             for uid in gang.pending:
                 self._queue.remove(uid)
 

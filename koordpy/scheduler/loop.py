@@ -37,6 +37,7 @@ from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.report.reporter import Reporter
+from koordpy.scheduler.staleness import Staleness
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import EventKind
@@ -65,6 +66,7 @@ class Parts:
     queue: JobQueue
     jobs: Jobs
     wakeups: Wakeups
+    staleness: Staleness
     recovery: Recovery
     planning: Planning
     permit: Permit
@@ -82,7 +84,7 @@ class Scheduler:
 
     def __init__(self, parts: Parts, ready: asyncio.Event) -> None:
         self._cluster, self._queue, self._jobs = parts.cluster, parts.queue, parts.jobs
-        self._wakeups, self._recovery = parts.wakeups, parts.recovery
+        self._wakeups, self._staleness, self._recovery = parts.wakeups, parts.staleness, parts.recovery
         self._planning, self._permit, self._postfilter = parts.planning, parts.permit, parts.postfilter
         self._lanes, self._binder, self._evictor = parts.lanes, parts.binder, parts.evictor
         self._reporter, self._cycles, self._in_flight = parts.reporter, parts.cycles, parts.in_flight
@@ -117,6 +119,7 @@ class Scheduler:
         self._evictor.start_over()
         self._reporter.start_over()
         self._permit.room.clear()
+        self._staleness.clear()
         self._cluster.start_over()
         self._wakeups.deliver()
         self._queue.activate_all()
@@ -145,7 +148,8 @@ class Scheduler:
     async def _rest(self) -> None:
         """Nothing to do: sleep until a job is ready or some time is up. An idle scheduler uses no CPU."""
         self._ready.clear()
-        times = (self._queue.seconds_to_next(), self._permit.room.seconds_to_next())
+        waiting = (self._queue, self._permit.room, self._staleness)
+        times = [each.seconds_to_next() for each in waiting]
         try:
             async with asyncio.timeout(min((each for each in times if each is not None), default=None)):
                 await self._ready.wait()
@@ -158,7 +162,8 @@ class Scheduler:
         return self._queue.pop()
 
     def time_out(self) -> None:
-        """Groups whose time at Permit is up."""
+        """Groups whose time at Permit is up, and gangs that have lacked members for too long."""
+        self._recovery.guard(self._staleness.evict_overdue)
         for stay in self._permit.room.overdue():
             try:
                 self._permit.time_out(stay)

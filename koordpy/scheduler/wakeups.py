@@ -14,6 +14,7 @@ from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Wants
 from koordpy.scheduler.room import Room
+from koordpy.scheduler.staleness import Staleness
 from koordpy.state.changes import Changes
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import ON_ONE_NODE, ClusterEvent, EventKind
@@ -23,8 +24,8 @@ from koordpy.state.eviction import Preemptor
 class Wakeups:
     """Keeps the queue in step with the cluster state."""
 
-    def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs) -> None:
-        self._cluster, self._queue, self._jobs = cluster, queue, jobs
+    def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs, staleness: Staleness) -> None:
+        self._cluster, self._queue, self._jobs, self._staleness = cluster, queue, jobs, staleness
 
     def deliver(self) -> None:
         """Everything that has changed since the last call."""
@@ -33,6 +34,7 @@ class Wakeups:
 
     def _deliver(self, changes: Changes) -> None:
         self._jobs.refresh(changes.groups)
+        self._staleness.look_at(changes.groups)
         self._jobs.reclassify(changes.reshaped)
         if self._queue.any_unschedulable:
             self._wake(changes.events)

@@ -121,6 +121,11 @@ class EvictingVerbs(PodVerbs, OperatingVerbs, ExpectingVerbs):
         await self.evicted(*found, announced=announced)
         return found
 
+    def may_evict(self, *names: str) -> None:
+        """The scheduler may delete these without preempting."""
+        for name in names:
+            self._may_go(name)
+
     async def nobody_evicted(self) -> None:
         await self.stays(
             lambda: not self.observer.evictions.seen, f"nobody evicted, but {self.observer.evictions.names}"

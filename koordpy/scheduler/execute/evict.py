@@ -18,6 +18,7 @@ from functools import partial
 import structlog
 
 from koordpy import metrics
+from koordpy.api.keys import GANG_STALE
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from koordpy.kube.lane import Lane
@@ -151,6 +152,28 @@ class Evictor:
         if pod.nominated_node:
             self._cluster.nominate(pod.uid, "")
             self._write(ref(pod), "")
+
+    def evict_stale(self, victims: list[PodRecord], text: str) -> None:
+        """Evict what is left of a gang that cannot be completed. Nobody is nominated to the room."""
+        self._cluster.gangs.begin_evictions(victims)
+        for victim in victims:
+            self._lane.put(partial(self._evict_one, victim, text))
+
+    async def _evict_one(self, victim: PodRecord, text: str) -> None:
+        """Told, then deleted. If that fails it counts again, and the time of its gang begins anew."""
+        try:
+            told = Disruption(text, victim.generation, self._wall(), reason=GANG_STALE)
+            await say_disrupted(self._client, ref(victim), told)
+            await delete_pod(self._client, ref(victim))
+        except (NotFound, NotLeading):
+            pass
+        except ApiError as error:
+            metrics.writes("eviction", "failed").inc()
+            log.warning("eviction_failed", pod=victim.key, problem=str(error))
+            self._cluster.gangs.end_evictions((victim,))
+        else:
+            metrics.writes("eviction", "ok").inc()
+            self._reporter.evicted_as_stale(victim, text)
 
     # --- victims ---
 

@@ -90,18 +90,31 @@ class JobQueue:
 
     # --- arrivals and departures ---
 
-    def add(self, key: str, equivalence: Equivalence, *, name: str, priority: int, created: float) -> None:
+    def add(
+        self,
+        key: str,
+        equivalence: Equivalence,
+        *,
+        name: str,
+        priority: int,
+        created: float,
+        completing: bool = False,
+    ) -> None:
         """A pod to be scheduled. For one already here, only a change of what it requests makes it active again."""
         known = self._tickets.get(key)
-        if known is not None and known.equivalence == equivalence and known.priority == priority:
+        place = priority, completing
+        if known is not None and known.equivalence == equivalence and (known.priority, known.completing) == place:
             return
         if known is not None:
             self.remove(key)
         first_seen = known.first_seen if known is not None else self._clock()
         ticket = self._tickets[key] = Ticket(key, name, priority, equivalence, since=created, first_seen=first_seen)
+        ticket.completing = completing
         self._activate(ticket, "PodUpdate" if known is not None else "PodAdd")
 
-    def update(self, key: str, *, priority: int, created: float, pods: int, ready: bool) -> None:
+    def update(
+        self, key: str, *, priority: int, created: float, pods: int, ready: bool, completing: bool = False
+    ) -> None:
         """Gangs appeared or changed: to be tried now if they are ready, else soon, so that they are told why."""
         ticket = self._tickets.get(key)
         if ticket is None:
@@ -109,7 +122,7 @@ class JobQueue:
             ticket = Ticket(key, key, priority, unknown, since=created, first_seen=self._clock(), state=State.GONE)
             self._tickets[key] = ticket
         self._leave_class(ticket)
-        ticket.priority, ticket.pods = priority, pods
+        ticket.priority, ticket.pods, ticket.completing = priority, pods, completing
         if not ticket.failures:
             ticket.since = created
         if ready:

@@ -54,6 +54,7 @@ class Ticket:
     refusal: Refusal | None = None  # the answer to its last attempt, for whoever asks why it is pending
     pods: int = 1
     urgent: bool = False  # before everything else, once: it was half-started when we began
+    completing: bool = False  # before others of its priority: a gang that runs lacks it, and holds nodes meanwhile
     yielded: bool = False  # it has let another job go first
     flushed: bool = False  # activated by the periodic flush and by nothing else: a wake-up was missed
 
@@ -70,7 +71,7 @@ class Ticket:
     @property
     def rank(self) -> float:
         """Lowest first."""
-        return float("-inf") if self.urgent else -self.priority
+        return float("-inf") if self.urgent else -self.priority - self.completing / 2
 
     @property
     def place(self) -> tuple[float, float, str]:

@@ -118,6 +118,10 @@ class Reporter:
         note = f"Preempted by {by} on node {victim.node}, for pod {trigger.key}"
         self._event(victim, "Normal", "Preempted", "Preempting", note, controller=trigger.scheduler)
 
+    def evicted_as_stale(self, victim: PodRecord, text: str) -> None:
+        """It is on its way out with the rest of its gang."""
+        self._event(victim, "Warning", "GangStale", "Evicting", text)
+
     # --- gangs ---
 
     def gang_refused(self, gang: Gang, refusal: Refusal) -> None:

@@ -34,8 +34,8 @@ class Gang:
 
     __slots__ = (
         "_declared", "_labelled", "_priorities", "_protected", "absent", "accepted", "assumed", "bound", "created",
-        "eviction_classes", "finished", "id", "pending", "pod_groups", "recovering", "spec", "succeeded", "told",
-        "waiting",
+        "eviction_classes", "finished", "finishing", "id", "pending", "pod_groups", "recovering", "spec", "succeeded",
+        "told", "waiting",
     )  # fmt: skip
 
     def __init__(self, gang_id: str) -> None:
@@ -50,6 +50,7 @@ class Gang:
         self.accepted: set[str] = set()  # of `assumed`: those whose binds the API server has accepted
         self.finished: dict[str, Finished] = {}  # members whose pods are still there, though they have run to their end
         self.succeeded: set[str] = set()  # of `finished`: those that count
+        self.finishing = False  # a member has succeeded since it was started, also if its pod is gone by now
         self.recovering = False  # found half-bound when we began, or a bind of it failed; and not complete since
         self.told = ""  # what was last said about it as a whole
         self.spec = GangSpec()
@@ -129,6 +130,12 @@ class Gang:
         """As many as it needs are running, or have finished well."""
         return len(self.bound) + len(self.succeeded) >= self.minimum
 
+    @property
+    def lacks_members(self) -> bool:
+        """It was started, and fewer are there than it needs. One of which members succeed is merely finishing."""
+        there = len(self.bound) + len(self.assumed) + len(self.succeeded)
+        return bool(self.bound) and there < self.minimum and not self.finishing
+
     def all_live(self) -> Iterator[PodRecord]:
         """Every member that is not finished."""
         for standing in (self.pending, self.assumed, self.bound, self.absent):
@@ -193,15 +200,21 @@ class Gang:
 
     def begin_anew(self) -> None:
         """Its PodGroup is another one than before: what was said and how old it was belong to the predecessor."""
-        self.told = ""
+        self.told, self.finishing = "", False
         living = (*self.pending.values(), *self.assumed.values(), *self.bound.values())
         ages = [member.created for member in living]
         self.created = min([self._made, *ages] if self._made > _LONG_AGO else ages, default=float("inf"))
         self.count_succeeded()
 
+    def settle(self) -> None:
+        """Members have left: if none is there any more that was started, the next ones are a new start."""
+        self.recovering &= self.started
+        self.finishing &= self.started
+
     def count_succeeded(self) -> None:
         """Of the finished members, those that succeeded after the PodGroup was made; before it, for another one."""
         self.succeeded = {uid for uid, each in self.finished.items() if each.succeeded and self._is_own(each)}
+        self.finishing = bool(self.succeeded) or (self.finishing and self.started)
 
     def _is_own(self, member: Finished) -> bool:
         """Times have whole seconds: who was created and succeeded in the second of the PodGroup belongs to it."""

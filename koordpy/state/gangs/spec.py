@@ -31,6 +31,7 @@ class GangDefaults(NamedTuple):
     wait_s: float = 600.0  # Koordinator's
     match_policy: MatchPolicy = "once-satisfied"
     disruption: DisruptionMode = "Minimum"  # what is left of a gang below its minimum would only hold its nodes
+    staleness_s: float = 0.0  # how long a gang that lost members may hold the nodes of the others; 0: for ever
 
 
 class GangSpec(NamedTuple):
@@ -45,6 +46,7 @@ class GangSpec(NamedTuple):
     min_resources: tuple[tuple[str, int], ...] = ()  # resource name, amount in the columns' units
     topology: str = ""  # JSON
     disruption: DisruptionMode = "Minimum"
+    staleness_s: float = 0.0
     warnings: tuple[str, ...] = ()  # about the PodGroup
 
     def used_instead(self) -> Mapping[str, object]:
@@ -62,6 +64,7 @@ class GangSpec(NamedTuple):
             keys.MATCH_POLICY: self.match_policy,
             keys.SIGS_MATCH_POLICY: self.match_policy,
             keys.DISRUPTION_MODE: self.disruption,
+            keys.STALENESS_GRACE_PERIOD: f"{self.staleness_s:g}s" if self.staleness_s else "none",
         }
 
 
@@ -85,6 +88,7 @@ def resolve(members: Iterable[GangDeclaration], pod_group: PodGroup | None, defa
         min_resources=min_resources,
         topology=first("topology", ""),
         disruption=by_annotation.disruption or first("disruption", defaults.disruption),  # its object's word first
+        staleness_s=first("staleness_s", defaults.staleness_s),
     )
     used = spec.used_instead()
     complaints = (*by_annotation.complaints, *problems)

@@ -79,7 +79,7 @@ class GangTable:
         self._abandoned.discard(record.uid)
         self._evicting.discard(record.uid)
         gang.leave(record, standing)
-        gang.recovering &= gang.started
+        gang.settle()
         if gang.declare(record, None):
             self._resolve(gang)
         self._drop_if_gone(gang)
@@ -108,6 +108,7 @@ class GangTable:
         if gang is not None:
             gang.finished.pop(uid, None)
             gang.succeeded.discard(uid)
+            gang.settle()
             self._tell(gang)
             self._drop_if_gone(gang)
 
@@ -198,7 +199,7 @@ class GangTable:
         if gang is None or was is None or was is self._standing(gang, was[record.uid]):
             return
         self.moved(was[record.uid])
-        gang.recovering &= gang.started
+        gang.settle()
         self._tell(gang)
 
     def abandon(self, record: PodRecord) -> None:
@@ -270,7 +271,7 @@ class GangTable:
             gang.waiting |= {uid} if waits else set()
             gang.accepted |= {uid} if accepted else set()
         elif was is gang.bound:
-            gang.recovering &= gang.started
+            gang.settle()
         return was, now
 
     def _standing(self, gang: Gang, record: PodRecord) -> dict[str, PodRecord]:
