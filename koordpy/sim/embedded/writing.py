@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from koordpy.sim.embedded import apply, errors, lifecycle, namespaces, patch, schema, validation
 from koordpy.sim.embedded.store import Stored
 from koordpy.sim.embedded.strategic import strategic_merge
@@ -61,6 +59,7 @@ class Writer:
         if self.resource.to_storage:
             obj = self.resource.to_storage(obj)
         lifecycle.begin(self.backend, obj["metadata"], self.strategy)
+        self.strategy.defaults(obj)
         self.strategy.prepare_create(self.backend, obj)
         found = validation.metadata_errors(obj["metadata"], self.resource.storage)
         found += self.strategy.create_errors(obj)
@@ -116,7 +115,7 @@ class Writer:
             manager = self.request.query["fieldManager"]
             return apply.apply(self.resource, copy, config, manager, self.backend.now())
         if kind == JSON_PATCH:
-            return patch.json_patch(copy, self._body())
+            return patch.json_patch(copy, self.request.any_json())
         if kind == MERGE_PATCH:
             merged: Obj = patch.merge_patch(copy, self.request.json())
             return merged
@@ -124,12 +123,6 @@ class Writer:
             return strategic_merge(copy, self.request.json())
         strategic = [STRATEGIC_PATCH] if not self.resource.custom else []
         raise errors.unsupported_media_type([JSON_PATCH, MERGE_PATCH, *strategic, APPLY_PATCH])
-
-    def _body(self) -> Any:
-        try:
-            return msgspec.json.decode(self.request.body)
-        except msgspec.DecodeError as error:
-            raise errors.bad_request(f"the patch is not JSON: {error}") from None
 
     def _replace(self, current: Stored, obj: Obj, subresource: str) -> Stored:
         """The common end of update and patch: preconditions, what may change, checks, commit."""
@@ -139,8 +132,10 @@ class Writer:
         old = current.obj
         if subresource == "status":
             new = self._only_status(new, old)
-        elif self.resource.has_status:
-            _keep_field(new, old, "status")
+        else:
+            self.strategy.defaults(new)
+            if self.resource.has_status:
+                _keep_field(new, old, "status")
         lifecycle.carry_over(new["metadata"], old["metadata"])
         self._check_update(new, old, subresource)
         if self.strategy.generation and subresource != "status":
