@@ -104,8 +104,16 @@ _NODE_SPEC = _record(
     configSource=_OPEN,
 )
 
-_TEMPLATE = _record(metadata=_OPEN, spec=_POD_SPEC)
-_STRATEGY = _record(type=TEXT, rollingUpdate=_OPEN)
+_TEMPLATE_METADATA = _record(
+    **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion"), TEXT),
+    **dict.fromkeys(("labels", "annotations"), _map(TEXT)),
+    **dict.fromkeys(("creationTimestamp", "generation", "managedFields"), ANYTHING),
+    finalizers=_list(TEXT),
+    ownerReferences=_list(_OPEN),
+)
+_TEMPLATE = _record(metadata=_TEMPLATE_METADATA, spec=_POD_SPEC)
+_AMOUNT: Obj = {"x-kubernetes-int-or-string": True}
+_STRATEGY = _record(type=TEXT, rollingUpdate=_record(maxSurge=_AMOUNT, maxUnavailable=_AMOUNT, partition=WHOLE))
 _REPLICAS = {"replicas": WHOLE, "minReadySeconds": WHOLE, "selector": _SELECTOR, "template": _TEMPLATE}
 _DEPLOYMENT_SPEC = _record(
     **_REPLICAS,
@@ -116,8 +124,11 @@ _DEPLOYMENT_SPEC = _record(
 _STATEFUL_SET_SPEC = _record(
     **_REPLICAS,
     **dict.fromkeys(("serviceName", "podManagementPolicy"), TEXT),
-    **dict.fromkeys(("ordinals", "persistentVolumeClaimRetentionPolicy"), _OPEN),
-    volumeClaimTemplates=_list(_record(apiVersion=TEXT, kind=TEXT, metadata=_OPEN, spec=_OPEN, status=_OPEN)),
+    volumeClaimTemplates=_list(
+        _record(apiVersion=TEXT, kind=TEXT, metadata=_TEMPLATE_METADATA, spec=_OPEN, status=_OPEN)
+    ),
+    persistentVolumeClaimRetentionPolicy=_record(whenDeleted=TEXT, whenScaled=TEXT),
+    ordinals=_record(start=WHOLE),
     updateStrategy=_STRATEGY,
     revisionHistoryLimit=WHOLE,
 )
@@ -131,7 +142,7 @@ _JOB_SPEC = _record(
     **dict.fromkeys(("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit"), WHOLE),
     **dict.fromkeys(("backoffLimitPerIndex", "maxFailedIndexes", "ttlSecondsAfterFinished"), WHOLE),
     **dict.fromkeys(("completionMode", "podReplacementPolicy", "managedBy"), TEXT),
-    **dict.fromkeys(("podFailurePolicy", "successPolicy", "scheduling"), _OPEN),
+    **dict.fromkeys(("podFailurePolicy", "successPolicy"), _OPEN),
     **dict.fromkeys(("suspend", "manualSelector"), FLAG),
     selector=_SELECTOR,
     template=_TEMPLATE,

@@ -111,10 +111,8 @@ class Api:
         raise errors.method_not_allowed()
 
     def _on_object(self, request: Request, target: Target) -> Response:
-        if target.subresource in ("binding", "eviction"):
-            return self._on_pod_operation(request, target)
-        if target.subresource == "scale":
-            return scale.answer(self.backend, target.resource, request, target.namespace, target.name)
+        if target.subresource in ("binding", "eviction", "scale"):
+            return self._on_view(request, target)
         method = request.method
         if method == "GET":
             if request.flag("watch"):
@@ -132,7 +130,10 @@ class Api:
             return self._delete(request, target)
         raise errors.method_not_allowed()
 
-    def _on_pod_operation(self, request: Request, target: Target) -> Response:
+    def _on_view(self, request: Request, target: Target) -> Response:
+        """Subresources that take another kind of object than the resource itself."""
+        if target.subresource == "scale":
+            return scale.answer(self.backend, target.resource, request, target.namespace, target.name)
         if request.method != "POST":
             raise errors.method_not_allowed()
         operation = podoperations.bind if target.subresource == "binding" else podoperations.evict

@@ -6,6 +6,7 @@ policies, are not checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,10 @@ _STATEFUL_SET_MAY_CHANGE = (
     *("persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
 )
 _UNSELECTED = "`selector` does not match template `labels`"
+_PERCENT = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
 _COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 
 
@@ -143,7 +148,8 @@ def _template_errors(spec: Obj) -> list[FieldError]:
 
 def _with_claims(spec: Obj) -> Obj:
     """The spec with the volumes that its claims become in each pod: containers may mount them."""
-    claims = [{"name": claim["metadata"].get("name", "")} for claim in spec.get("volumeClaimTemplates") or ()]
+    templates = spec.get("volumeClaimTemplates") or ()
+    claims = [{"name": (claim.get("metadata") or {}).get("name", "")} for claim in templates]
     if not claims:
         return spec
     pod = spec["template"]["spec"]
@@ -159,6 +165,13 @@ def _strategy_errors(strategy: Obj) -> list[FieldError]:
     if kind == "Recreate" and rolling:
         told = "may not be specified when strategy `type` is 'Recreate'"
         return [forbidden_field("spec.strategy.rollingUpdate", told)]
+    found = [
+        invalid_value(f"spec.strategy.rollingUpdate.{key}", value, _PERCENT)
+        for key, value in (rolling or {}).items()
+        if isinstance(value, str) and not re.fullmatch("[0-9]+%", value)
+    ]
+    if found:
+        return found
     if rolling and {str(rolling[key]) for key in ("maxSurge", "maxUnavailable")} <= {"0", "0%"}:
         told = "may not be 0 when `maxSurge` is 0"
         return [invalid_value("spec.strategy.rollingUpdate.maxUnavailable", rolling["maxUnavailable"], told)]
