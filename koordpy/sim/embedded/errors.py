@@ -133,8 +133,9 @@ def expired(message: str) -> ApiError:
     return ApiError(410, "Expired", message)
 
 
-def no_such_path() -> ApiError:
-    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+def no_such_path(why: str = "") -> ApiError:
+    told = "the server could not find the requested resource"
+    return ApiError(404, "NotFound", f"{told}: {why}" if why else told, {})
 
 
 def method_not_allowed() -> ApiError:

@@ -77,7 +77,9 @@ class Api:
         if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in ("status", "finalize"):
             namespace, parts = parts[1], parts[2:]
         resource = self.backend.registry.find(group, version, parts[0])
-        if resource is None or len(parts) > 3:
+        if resource is None:
+            raise errors.no_such_path(f"the embedded API serves no {parts[0]} of {group or 'core'}/{version}")
+        if len(parts) > 3:
             raise errors.no_such_path()
         name = parts[1] if len(parts) > 1 else ""
         if bool(namespace) != resource.namespaced and (namespace or name):
