@@ -23,7 +23,7 @@ def _limits(deployment: Obj) -> tuple[int, int]:
     spec = deployment["spec"]
     rolling = spec["strategy"].get("rollingUpdate")
     if not rolling:
-        return 0, spec["replicas"]
+        return 0, 0
     above = math.ceil(_amount(rolling["maxSurge"], spec["replicas"]))
     below = math.floor(_amount(rolling["maxUnavailable"], spec["replicas"]))
     return above, min(below or int(not above), spec["replicas"])

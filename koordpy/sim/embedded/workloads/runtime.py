@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from koordpy.sim.embedded.errors import ApiError
@@ -28,6 +29,7 @@ Obj = dict[str, Any]
 # Of a large Job thousands of pods change one after the other, and each look at it goes over all of them.
 _GATHER_SECONDS = 0.05
 _RETRY_SECONDS = 5.0
+_SOONEST_SECONDS = 0.01  # a rounding error before its time an object is not looked at over and over
 _CONTROLLERS = (ReplicaSets, Deployments, StatefulSets, Jobs)
 _KINDS = {
     ("apps/v1", "ReplicaSet"): "replicasets.apps",
@@ -63,6 +65,7 @@ class Workloads:
         self._garbage = GarbageCollector(backend, self._dependents)
         self._due: list[tuple[float, int, Place]] = []
         self._at: dict[Place, float] = {}  # the earliest time in `_due`; later entries of the same object are stale
+        self._gone: deque[Stored] = deque()  # nothing is written while a change is heard: its author is still writing
         self._order = 0
         self._wake = asyncio.Event()
         backend.store.subscribe_all(self._hear)
@@ -70,24 +73,28 @@ class Workloads:
     async def run(self) -> None:
         """Play the controllers until cancelled."""
         while True:
-            await self._wait()
+            now = await self._wait()
             self._wake.clear()
-            loop = asyncio.get_running_loop()
-            while self._due and self._due[0][0] <= loop.time():
+            while self._due and self._due[0][0] <= now:
                 at, _, place = heapq.heappop(self._due)
                 if self._at.get(place) == at:
                     del self._at[place]
                     self._look(place)
                     await asyncio.sleep(0)  # requests are answered between two objects
+            while self._gone:
+                gone = self._gone.popleft()
+                self._controllers[gone.storage].gone(gone)
             self._garbage.collect()
 
-    async def _wait(self) -> None:
+    async def _wait(self) -> float:
+        """Until something is due or new; returns the time it is."""
         due = self._due[0][0] if self._due else None
         try:
             async with asyncio.timeout_at(due):
                 await self._wake.wait()
-        except TimeoutError:
-            return
+        except TimeoutError:  # the clock is not asked: it may be a hair early, and stand still in tests
+            return due or 0.0
+        return asyncio.get_running_loop().time()
 
     def _look(self, place: Place) -> None:
         stored = self._store.get(place.storage, *place.key)
@@ -98,7 +105,7 @@ class Workloads:
                 self._controls[place.storage].warn(stored.obj, "FailedCreate", f"Error creating: {error.message}")
                 again = _RETRY_SECONDS
             if again is not None:
-                self._plan(place, again)
+                self._plan(place, max(again, _SOONEST_SECONDS))
 
     def _hear(self, change: Change) -> None:
         self._dependents.hear(change)
@@ -107,14 +114,23 @@ class Workloads:
         new = change.new
         if new.storage in self._controllers:
             if change.kind == "DELETED":
-                self._controllers[new.storage].gone(new)
+                self._gone.append(new)
+                self._wake.set()
             else:
                 self._plan(place_of(new), 0.0)
-        controller = controller_of(new.obj)
-        if controller is not None:
+        self._tell_controllers(change)
+
+    def _tell_controllers(self, change: Change) -> None:
+        """Who controls it looks again. A pod that is gone concerns the Deployment, too: it may have waited for that."""
+        controller = controller_of(change.new.obj)
+        while controller is not None:
             storage = _KINDS.get((controller["apiVersion"], controller["kind"]))
-            if storage:
-                self._plan(Place(storage, (new.key[0], controller["name"])), _GATHER_SECONDS)
+            if storage is None:
+                return
+            place = Place(storage, (change.new.key[0], controller["name"]))
+            self._plan(place, _GATHER_SECONDS)
+            above = self._store.get(place.storage, *place.key) if change.kind == "DELETED" else None
+            controller = controller_of(above.obj) if above else None
 
     def _plan(self, place: Place, delay: float) -> None:
         at = asyncio.get_running_loop().time() + delay
