@@ -24,6 +24,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     capture = session.config.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # minutes of silence would look like a hang
-            build(("etcd", "kube-apiserver"))
+            build(("etcd", "kube-apiserver", "kubectl"))
     except BuildError as error:
         pytest.exit(f"{error}\n(pytest -m 'not real' runs the tests that need no control plane)", returncode=1)

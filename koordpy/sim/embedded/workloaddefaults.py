@@ -83,7 +83,9 @@ def job(workload: Obj) -> None:
         spec.setdefault("completions", 1)
     labels = spec["template"]["metadata"].get("labels") or {}
     if labels and not workload["metadata"].get("labels"):
-        workload["metadata"]["labels"] = dict(labels)
+        workload["metadata"]["labels"] = (
+            labels  # the same ones, so that it has those of `prepare_job`, as on the real server
+        )
     replacement = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
     defaults = {
         "parallelism": 1,
