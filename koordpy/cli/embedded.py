@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +41,15 @@ def embedded(*, nodes: int, port: int, cpu: str, memory: str, gpu: int, kubeconf
     beside it. Everything is gone when it ends, with Ctrl-C.
     """
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415
+    from koordpy.sim.embedded.backend import timestamp  # noqa: PLC0415
     from koordpy.sim.embedded.nodes import simulated_node  # noqa: PLC0415
     from koordpy.sim.embedded.server import EmbeddedServer  # noqa: PLC0415
 
     gpus = {"nvidia.com/gpu": str(gpu)} if gpu else None
+    now = timestamp(time.time())
     width = max(2, len(str(nodes)))
     wanted: list[dict[str, Any]] = [
-        simulated_node(f"node-{number:0{width}}", cpu=cpu, memory=memory, extended=gpus)
+        simulated_node(f"node-{number:0{width}}", cpu=cpu, memory=memory, extended=gpus, now=now)
         for number in range(1, nodes + 1)
     ]
     sys.exit(run_until_signal(_serve(EmbeddedServer(wanted, port=port), nodes, port, kubeconfig_out)))

@@ -21,7 +21,7 @@ from koordpy.sim.embedded.handle import Api
 from koordpy.sim.embedded.http import HttpFront
 from koordpy.sim.embedded.kubelet import Kubelets, Timing
 from koordpy.sim.embedded.namespaces import INITIAL
-from koordpy.sim.embedded.nodes import simulated_node
+from koordpy.sim.embedded.nodes import lease_of, simulated_node
 from koordpy.sim.embedded.request import Request, Response
 from koordpy.sim.embedded.store import HISTORY, Store
 from koordpy.sim.embedded.workloads.runtime import Workloads
@@ -87,7 +87,9 @@ class EmbeddedCluster:
             now = self.backend.now()
             nodes = [simulated_node(f"node-{number:04}", now=now) for number in range(nodes)]
         for node in nodes:
-            await self.create("/api/v1/nodes", node)
+            made = await self.create("/api/v1/nodes", node)
+            if self._kubelets is not None:
+                await self.create("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", lease_of(made))
 
     def forget_history(self) -> None:
         """Make every older resourceVersion answer 410, as after a compaction."""

@@ -76,11 +76,12 @@ async def test_what_nobody_acts_on_is_created_with_a_warning(kubectl: Kubectl):
     ("arguments", "told"),
     [
         (("create", "token", "x"), "the embedded API serves no serviceaccounts/token"),
-        (("autoscale", "deployment", "x", "--max=3"), "the embedded API serves no horizontalpodautoscalers"),
+        (("exec", "deployment/x", "--", "ls"), "pods/exec is not served: the embedded API simulates pods"),
     ],
 )
 async def test_what_is_not_served_is_refused_in_one_line(kubectl: Kubectl, arguments: tuple[str, ...], told: str):
     await kubectl("create", "deployment", "x", "--image=none")
+    await kubectl("rollout", "status", "deployment", "x", "--timeout=20s")
     said = await kubectl.refused(*arguments)
     assert told in said
     assert len(said.splitlines()) == 1
