@@ -103,7 +103,8 @@ def _set(decoded: Obj, field: Field, wire: int, raw: Any) -> None:
     elif field.shape == "{}":
         entry = {number: value for number, _, value in _fields_of(raw)}
         empty: Any = 0 if field.kind in ("int", "bool") else b""
-        decoded.setdefault(field.name, {})[entry.get(1, b"").decode()] = _value(field.kind, entry.get(2, empty))
+        value = _value(field.kind, entry.get(2, empty))
+        decoded.setdefault(field.name, {}).update({} if value is None else {entry.get(1, b"").decode(): value})
     else:
         value = _value(field.kind, raw)
         if not field.name:
