@@ -151,6 +151,10 @@ def unsupported_media_type(accepted: list[str]) -> ApiError:
     )
 
 
+def too_long_a_request(limit: int) -> ApiError:
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
 def wrong_form(message: str) -> ApiError:
     return ApiError(406, "NotAcceptable", message, details=None)
 
