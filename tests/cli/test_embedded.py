@@ -1,6 +1,7 @@
 """`koordpy embedded`."""
 
 import json
+import re
 import signal
 import socket
 import urllib.request
@@ -12,6 +13,7 @@ import yaml
 from tests.cli.commands import ended_by, koordpy, started
 
 pytestmark = pytest.mark.process
+REPOSITORY = Path(__file__).parent.parent.parent
 
 
 def get(url: str) -> dict:
@@ -79,6 +81,15 @@ def test_the_kubeconfig_is_written_where_it_is_wanted(tmp_path):
     with started("embedded", "--nodes", "0", "--kubeconfig-out", path) as process:
         assert kubeconfig_named_in(process) == str(path)
         assert get(server_of(str(path)) + "/api/v1/nodes")["items"] == []
+
+
+@pytest.mark.parametrize(
+    "page", sorted(REPOSITORY.glob("docs/*.md")) + [REPOSITORY / "README.md"], ids=lambda p: p.name
+)
+def test_a_snippet_that_starts_it_in_the_background_waits_for_it(page: Path):
+    lines = page.read_text().splitlines()
+    started_at = [number for number, line in enumerate(lines) if re.match(r"\s*koordpy embedded .*&$", line)]
+    assert all("until kubectl get --raw=/readyz" in lines[number + 2] for number in started_at)
 
 
 def test_a_port_in_use_is_one_line():
