@@ -84,7 +84,7 @@ def test_the_kubeconfig_is_written_where_it_is_wanted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "page", sorted(REPOSITORY.glob("docs/*.md")) + [REPOSITORY / "README.md"], ids=lambda p: p.name
+    "page", [*sorted(REPOSITORY.glob("docs/*.md")), REPOSITORY / "README.md"], ids=lambda p: p.name
 )
 def test_a_snippet_that_starts_it_in_the_background_waits_for_it(page: Path):
     lines = page.read_text().splitlines()
