@@ -73,7 +73,7 @@ class Deployments:
                 "metadata": {"name": f"{name}-{short}", "labels": labels, "annotations": self._annotations(stored)},
                 "spec": {
                     "replicas": 0,
-                    "minReadySeconds": spec.get("minReadySeconds", 0),
+                    **{key: spec[key] for key in ("minReadySeconds",) if spec.get(key)},
                     "selector": {**selector, "matchLabels": matched},
                     "template": {**template, "metadata": {**template["metadata"], "labels": labels}},
                 },

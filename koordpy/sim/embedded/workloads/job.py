@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from koordpy.sim.embedded.workloads import jobstatus
 from koordpy.sim.embedded.workloads.jobstatus import Outcome
-from koordpy.sim.embedded.workloads.pods import from_template, is_active, is_going, least_missed, phase, ready_since
+from koordpy.sim.embedded.workloads.pods import (
+    from_template,
+    is_active,
+    is_going,
+    is_terminating,
+    least_missed,
+    phase,
+    ready_since,
+)
 
 if TYPE_CHECKING:
     from koordpy.sim.embedded.store import Stored
@@ -95,7 +103,7 @@ class Jobs:
         active = [pod for pod in pods if is_active(pod)]
         status["active"] = len(active) or None
         status["ready"] = sum(ready_since(pod) is not None for pod in active)
-        status["terminating"] = sum(is_going(pod) and phase(pod) not in ("Succeeded", "Failed") for pod in pods)
+        status["terminating"] = sum(map(is_terminating, pods))
         status["uncountedTerminatedPods"] = {}
         if outcome is not None:
             ended = jobstatus.conclude(control, status, outcome)

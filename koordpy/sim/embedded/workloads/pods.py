@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,6 +23,11 @@ def phase(pod: Obj) -> str:
 
 def is_going(pod: Obj) -> bool:
     return "deletionTimestamp" in pod["metadata"]
+
+
+def is_terminating(pod: Obj) -> bool:
+    """Deleted, and its containers may still run."""
+    return is_going(pod) and phase(pod) not in ("Succeeded", "Failed")
 
 
 def is_active(pod: Obj) -> bool:
@@ -78,7 +82,3 @@ def template_hash(template: Obj) -> str:
         number, digit = divmod(number, len(_ALPHABET))
         digits += _ALPHABET[digit]
     return digits
-
-
-def names(items: Iterable[Stored]) -> list[str]:
-    return [stored.key[1] for stored in items]

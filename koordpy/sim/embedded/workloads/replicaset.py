@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koordpy.sim.embedded.errors import ApiError
-from koordpy.sim.embedded.workloads.pods import from_template, is_active, least_missed, unavailable_for
+from koordpy.sim.embedded.workloads.pods import from_template, is_active, is_terminating, least_missed, unavailable_for
 
 if TYPE_CHECKING:
     from koordpy.sim.embedded.store import Stored
@@ -56,7 +56,8 @@ class ReplicaSets:
     def _tell(self, stored: Stored, failure: str) -> float | None:
         """Write the status; returns when a pod that is ready will count as available."""
         control, spec = self._control, stored.obj["spec"]
-        active = [pod.obj for pod in control.owned(stored.obj) if is_active(pod.obj)]
+        pods = [pod.obj for pod in control.owned(stored.obj)]
+        active = [pod for pod in pods if is_active(pod)]
         labels = (spec["template"]["metadata"].get("labels") or {}).items()
         waits = [unavailable_for(control, pod, spec.get("minReadySeconds", 0)) for pod in active]
         ready = [wait for wait in waits if wait is not None]
@@ -66,6 +67,7 @@ class ReplicaSets:
             "fullyLabeledReplicas": sum(labels <= (p["metadata"].get("labels") or {}).items() for p in active) or None,
             "readyReplicas": len(ready) or None,
             "availableReplicas": sum(not wait for wait in ready) or None,
+            "terminatingReplicas": sum(map(is_terminating, pods)),
             "observedGeneration": stored.obj["metadata"]["generation"],
             "conditions": [condition | {"lastTransitionTime": self._failed_since(stored)}] if failure else None,
         }

@@ -84,6 +84,7 @@ def tell(
     kept = [_timed(control, condition, before, moved=moved) for condition in conditions]
     status = {"observedGeneration": stored.obj["metadata"]["generation"]}
     status |= {key: value for key, value in counts.items() if value}
+    status["terminatingReplicas"] = sum(_count(one, "terminatingReplicas") for one in sets)
     control.set_status(stored, {**status, "conditions": kept})
     if done or not progressing or progressing["status"] == "False":
         return None

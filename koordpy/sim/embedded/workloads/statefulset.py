@@ -109,7 +109,8 @@ class StatefulSets:
         spec, name = stored.obj["spec"], f"{stored.key[1]}-{ordinal}"
         pod = from_template(stored, self._template(stored, revision))
         identity = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal)}
-        pod["metadata"] |= {"name": name, "labels": {**pod["metadata"]["labels"], **identity, _HASH: revision}}
+        pod["metadata"] |= {"name": name, "generateName": f"{stored.key[1]}-"}
+        pod["metadata"] |= {"labels": {**pod["metadata"]["labels"], **identity, _HASH: revision}}
         pod["spec"]["hostname"] = name
         if spec.get("serviceName"):
             pod["spec"]["subdomain"] = spec["serviceName"]

@@ -26,6 +26,7 @@ async def test_a_replica_set_makes_as_many_pods_as_it_asks_for_and_says_so():
             "fullyLabeledReplicas": 3,
             "readyReplicas": 3,
             "availableReplicas": 3,
+            "terminatingReplicas": 0,
             "observedGeneration": 1,
         }
 
