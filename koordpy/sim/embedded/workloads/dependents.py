@@ -39,7 +39,9 @@ class Dependents:
         self._by_owner: dict[str, dict[Place, None]] = {}  # the keys in the order of their creation
 
     def hear(self, change: Change) -> None:
-        """Must be called with every change."""
+        """Must be called with every change; most are of objects without an owner."""
+        if not owners(change.new.obj) and (change.old is None or not owners(change.old.obj)):
+            return
         before = {owner["uid"] for owner in owners(change.old.obj)} if change.old else set()
         after = {owner["uid"] for owner in owners(change.new.obj)} if change.kind != "DELETED" else set()
         if before == after:
@@ -52,6 +54,9 @@ class Dependents:
                 del self._by_owner[uid]
         for uid in after - before:
             self._by_owner.setdefault(uid, {})[place] = None
+
+    def count(self, uid: str) -> int:
+        return len(self._by_owner.get(uid, ()))
 
     def of(self, uid: str) -> Iterator[Stored]:
         for place in tuple(self._by_owner.get(uid, ())):
