@@ -124,7 +124,8 @@ async def test_restart_replaces_the_pods(kubectl: Kubectl):
     before = kubectl.server.store.items("pods")[0].obj["metadata"]["uid"]
     await kubectl("rollout", "restart", "deployment", "x")
     await kubectl("rollout", "status", "deployment", "x", "--timeout=20s")
-    assert before not in {stored.obj["metadata"]["uid"] for stored in kubectl.server.store.items("pods")}
+    metadata = [stored.obj["metadata"] for stored in kubectl.server.store.items("pods")]
+    assert before not in {pod["uid"] for pod in metadata if "deletionTimestamp" not in pod}
 
 
 async def test_a_job_that_ends_is_waited_for(kubectl: Kubectl):
