@@ -11,6 +11,14 @@ from tests.controlplane.golang import BuildError
 __all__ = ["control_plane", "kubelets", "real"]
 
 
+_BUILT_FOR = {"kubectl": "kubectl", "controller_manager": "kube-controller-manager"}  # by the name of a fixture
+
+
+def _asked_for(session: pytest.Session) -> list[str]:
+    fixtures = {name for item in session.items if isinstance(item, pytest.Function) for name in item.fixturenames}
+    return [program for fixture, program in _BUILT_FOR.items() if fixture in fixtures]
+
+
 def pytest_configure() -> None:
     """Say that there is no current event loop: looptime looks for it, and the first look would make one for good."""
     asyncio.set_event_loop(None)
@@ -24,6 +32,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     capture = session.config.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # minutes of silence would look like a hang
-            build(("etcd", "kube-apiserver"))
+            build(("etcd", "kube-apiserver", *_asked_for(session)))
     except BuildError as error:
         pytest.exit(f"{error}\n(pytest -m 'not real' runs the tests that need no control plane)", returncode=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,17 +37,19 @@ def _quantity(_: click.Context, option: click.Parameter, text: str) -> str:
 def embedded(*, nodes: int, port: int, cpu: str, memory: str, gpu: int, kubeconfig_out: Path | None) -> None:
     """Serve a small Kubernetes API from memory, with simulated nodes.
 
-    Bound pods start, run and end as on real nodes, but no container runs. Nothing schedules: start `koordpy run`
-    beside it. Everything is gone when it ends, with Ctrl-C.
+    Jobs, Deployments, ReplicaSets and StatefulSets make pods. Bound pods start, run and end as on real nodes, but no
+    container runs. Nothing schedules: start `koordpy run` beside it. Everything is gone when it ends, with Ctrl-C.
     """
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415
+    from koordpy.sim.embedded.backend import timestamp  # noqa: PLC0415
     from koordpy.sim.embedded.nodes import simulated_node  # noqa: PLC0415
     from koordpy.sim.embedded.server import EmbeddedServer  # noqa: PLC0415
 
     gpus = {"nvidia.com/gpu": str(gpu)} if gpu else None
+    now = timestamp(time.time())
     width = max(2, len(str(nodes)))
     wanted: list[dict[str, Any]] = [
-        simulated_node(f"node-{number:0{width}}", cpu=cpu, memory=memory, extended=gpus)
+        simulated_node(f"node-{number:0{width}}", cpu=cpu, memory=memory, extended=gpus, now=now)
         for number in range(1, nodes + 1)
     ]
     sys.exit(run_until_signal(_serve(EmbeddedServer(wanted, port=port), nodes, port, kubeconfig_out)))
@@ -71,11 +74,12 @@ async def _serve(server: EmbeddedServer, nodes: int, port: int, kubeconfig: Path
 
 def _welcome(url: str, nodes: int, kubeconfig: Path) -> str:
     return f"""\
-A Kubernetes API in memory, on {url}, with {nodes} simulated node{"" if nodes == 1 else "s"}.
+A Kubernetes API in memory, on {url}, with {nodes} simulated node{"" if nodes == 1 else "s"}. In another terminal:
 
   export KUBECONFIG={kubeconfig}
   kubectl get nodes
-  koordpy run &
+  koordpy crds | kubectl apply -f -
+  koordpy run --with-controllers &
   kubectl run mine --image=any --overrides='{{"spec":{{"schedulerName":"koord-scheduler"}}}}'
   kubectl get pods -o wide --watch
 

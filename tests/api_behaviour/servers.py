@@ -24,9 +24,9 @@ class Server:
 
 @contextlib.asynccontextmanager
 async def embedded() -> AsyncIterator[Server]:
-    """A new server per test; without kubelets, as the real one has none either."""
+    """A new server per test; without kubelets and controllers, as the real one has none either."""
     async with (
-        EmbeddedServer(kubelets=False) as server,
+        EmbeddedServer(kubelets=False, controllers=False) as server,
         Client(server.url, namespace=EMBEDDED_NAMESPACE) as client,
     ):
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": EMBEDDED_NAMESPACE}}

@@ -1,7 +1,6 @@
 """The gangs in `examples/`: on the cluster that a comment names, what the comment says comes true, word for word."""
 
 import asyncio
-import copy
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -224,25 +223,20 @@ async def test_a_gang_of_high_priority_takes_the_place_of_a_low_one_and_of_nobod
     assert (await pods(api)).keys() == {"nightly-2", "notebook", "release-0", "release-1"}
 
 
-def made_by_the_job_controller(job: Json, count: int) -> list[Json]:
-    """The first pods of an indexed Job."""
-    found = []
-    for number in range(count):
-        pod = copy.deepcopy(job["spec"]["template"])
-        pod |= {"apiVersion": "v1", "kind": "Pod"}
-        pod["metadata"]["name"] = f"{job['metadata']['name']}-{number}"
-        found.append(pod)
-    return found
-
-
 async def test_the_pods_of_a_job_start_when_all_of_them_are_there(api):
     pod_group, job = documents("gang-job.yaml")
-    made = made_by_the_job_controller(job, job["spec"]["parallelism"])
-    await apply(api, [pod_group, *made[:2]])
+    wanted = job["spec"]["parallelism"]
+
+    async def made(count: int) -> bool:
+        return len(await pods(api)) == count
+
+    await apply(api, [pod_group, {**job, "spec": {**job["spec"], "parallelism": 2}}])
+    await until(lambda: made(2), "the Job makes two pods")
     (message,) = quoted("gang-job.yaml")
-    await say(api, message, "finetune-0", "finetune-1")
-    await apply(api, made[2:])
-    await run(api, *(pod["metadata"]["name"] for pod in made))
+    await say(api, message, *await pods(api))
+    (await api.patch(RESOURCES["Job"], "finetune", {"spec": {"parallelism": wanted}})).ok()
+    await until(lambda: made(wanted), "the Job makes the others")
+    await run(api, *await pods(api))
 
 
 @pytest.fixture

@@ -136,8 +136,8 @@ class Client:
         params: dict[str, str] | None = None,
         headers: dict[str, str] | None = None,
     ) -> Reply:
-        # Text goes out as it is: a test may want to send what is no JSON.
-        data = body if body is None or isinstance(body, str) else json.dumps(body)
+        # Text and bytes go out as they are: a test may want to send what is no JSON.
+        data = body if body is None or isinstance(body, str | bytes) else json.dumps(body)
         sent = {"Content-Type": "application/json", **(headers or {})}
         async with self._session.request(method, at, data=data, params=params, headers=sent) as response:
             content = await response.read()

@@ -62,6 +62,7 @@ _ALL = (
     _kubernetes("kube-apiserver", "about 5 minutes"),
     _kubernetes("kube-scheduler", "a minute"),
     _kubernetes("kube-controller-manager", "a minute"),
+    _kubernetes("kubectl", "a minute"),
     Component("kwok", "sigs.k8s.io/kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok", "a minute"),
 )
 COMPONENTS = {component.name: component for component in _ALL}

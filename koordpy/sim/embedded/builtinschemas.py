@@ -1,4 +1,4 @@
-"""Which fields pods and nodes have: what is not here is dropped, and a wrong type is refused.
+"""Which fields pods, nodes and workloads have: what is not here is dropped, and a wrong type is refused.
 
 Written in the form of a custom resource's schema, so that one piece of code follows both. Only as deep as
 a scheduler reads; what is below (`ANYTHING`) is stored as it came.
@@ -104,5 +104,54 @@ _NODE_SPEC = _record(
     configSource=_OPEN,
 )
 
+_TEMPLATE_METADATA = _record(
+    **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion"), TEXT),
+    **dict.fromkeys(("labels", "annotations"), _map(TEXT)),
+    **dict.fromkeys(("creationTimestamp", "generation", "managedFields"), ANYTHING),
+    finalizers=_list(TEXT),
+    ownerReferences=_list(_OPEN),
+)
+_TEMPLATE = _record(metadata=_TEMPLATE_METADATA, spec=_POD_SPEC)
+_AMOUNT: Obj = {"x-kubernetes-int-or-string": True}
+_STRATEGY = _record(type=TEXT, rollingUpdate=_record(maxSurge=_AMOUNT, maxUnavailable=_AMOUNT, partition=WHOLE))
+_REPLICAS = {"replicas": WHOLE, "minReadySeconds": WHOLE, "selector": _SELECTOR, "template": _TEMPLATE}
+_DEPLOYMENT_SPEC = _record(
+    **_REPLICAS,
+    **dict.fromkeys(("revisionHistoryLimit", "progressDeadlineSeconds"), WHOLE),
+    strategy=_STRATEGY,
+    paused=FLAG,
+)
+_STATEFUL_SET_SPEC = _record(
+    **_REPLICAS,
+    **dict.fromkeys(("serviceName", "podManagementPolicy"), TEXT),
+    volumeClaimTemplates=_list(
+        _record(apiVersion=TEXT, kind=TEXT, metadata=_TEMPLATE_METADATA, spec=_OPEN, status=_OPEN)
+    ),
+    persistentVolumeClaimRetentionPolicy=_record(whenDeleted=TEXT, whenScaled=TEXT),
+    ordinals=_record(start=WHOLE),
+    updateStrategy=_STRATEGY,
+    revisionHistoryLimit=WHOLE,
+)
+_DAEMON_SET_SPEC = _record(
+    **dict.fromkeys(("minReadySeconds", "revisionHistoryLimit"), WHOLE),
+    selector=_SELECTOR,
+    template=_TEMPLATE,
+    updateStrategy=_STRATEGY,
+)
+_JOB_SPEC = _record(
+    **dict.fromkeys(("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit"), WHOLE),
+    **dict.fromkeys(("backoffLimitPerIndex", "maxFailedIndexes", "ttlSecondsAfterFinished"), WHOLE),
+    **dict.fromkeys(("completionMode", "podReplacementPolicy", "managedBy"), TEXT),
+    **dict.fromkeys(("podFailurePolicy", "successPolicy"), _OPEN),
+    **dict.fromkeys(("suspend", "manualSelector"), FLAG),
+    selector=_SELECTOR,
+    template=_TEMPLATE,
+)
+
 POD = _record(spec=_POD_SPEC, status=_OPEN)
+DEPLOYMENT = _record(spec=_DEPLOYMENT_SPEC, status=_OPEN)
+REPLICA_SET = _record(spec=_record(**_REPLICAS), status=_OPEN)
+STATEFUL_SET = _record(spec=_STATEFUL_SET_SPEC, status=_OPEN)
+DAEMON_SET = _record(spec=_DAEMON_SET_SPEC, status=_OPEN)
+JOB = _record(spec=_JOB_SPEC, status=_OPEN)
 NODE = _record(spec=_NODE_SPEC, status=_OPEN)

@@ -90,6 +90,7 @@ def _subresource_entry(resource: Resource, name: str) -> Obj:
     operations: dict[str, Obj] = {
         "binding": {"kind": "Binding", "verbs": ["create"]},
         "eviction": {"group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]},
+        "scale": {"group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"]},
     }
     told = operations.get(name, {"kind": resource.kind, "verbs": ["get", "patch", "update"]})
     entry = {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced}

@@ -133,8 +133,9 @@ def expired(message: str) -> ApiError:
     return ApiError(410, "Expired", message)
 
 
-def no_such_path() -> ApiError:
-    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+def no_such_path(why: str = "") -> ApiError:
+    told = "the server could not find the requested resource"
+    return ApiError(404, "NotFound", f"{told}: {why}" if why else told, {})
 
 
 def method_not_allowed() -> ApiError:
@@ -148,6 +149,10 @@ def unsupported_media_type(accepted: list[str]) -> ApiError:
         "UnsupportedMediaType",
         "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted),
     )
+
+
+def too_long_a_request(limit: int) -> ApiError:
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def wrong_form(message: str) -> ApiError:

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from koordpy.sim.embedded import discovery, errors, forms, openapi, podoperations, reviews
+from koordpy.sim.embedded import discovery, errors, forms, openapi, podoperations, reviews, scale
+from koordpy.sim.embedded.protobuf import MEDIA_TYPE
 from koordpy.sim.embedded.reading import find_page
 from koordpy.sim.embedded.request import JSON_TYPE, Request, Response
 from koordpy.sim.embedded.watching import Watch
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Obj = dict[str, Any]
 Handle = Callable[[Request], Awaitable[Response]]
+_READ = ("application/json", "", "application/yaml", MEDIA_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ class Api:
         if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in ("status", "finalize"):
             namespace, parts = parts[1], parts[2:]
         resource = self.backend.registry.find(group, version, parts[0])
-        if resource is None or len(parts) > 3:
+        if resource is None:
+            raise errors.no_such_path(f"the embedded API serves no {parts[0]} of {group or 'core'}/{version}")
+        if len(parts) > 3:
             raise errors.no_such_path()
         name = parts[1] if len(parts) > 1 else ""
         if bool(namespace) != resource.namespaced and (namespace or name):
@@ -89,10 +93,10 @@ class Api:
         if request.method != "POST" or target.name:
             raise errors.method_not_allowed()
         if target.resource.kind == "Binding":
-            body = request.json()
+            body = _object(request)
             name = (body.get("metadata") or {}).get("name", "")
             return podoperations.bind(self.backend, request, target.namespace, name, body)
-        return Response.of(reviews.allow(target.resource, request.json()), 201)
+        return Response.of(reviews.allow(target.resource, _object(request)), 201)
 
     def _on_collection(self, request: Request, target: Target) -> Response:
         method, resource = request.method, target.resource
@@ -109,8 +113,8 @@ class Api:
         raise errors.method_not_allowed()
 
     def _on_object(self, request: Request, target: Target) -> Response:
-        if target.subresource in ("binding", "eviction"):
-            return self._on_pod_operation(request, target)
+        if target.subresource in ("binding", "eviction", "scale"):
+            return self._on_view(request, target)
         method = request.method
         if method == "GET":
             if request.flag("watch"):
@@ -118,7 +122,7 @@ class Api:
             return self._get(request, target)
         if method == "PUT":
             writer = Writer(self.backend, target.resource, request)
-            stored, created = writer.update(target.namespace, target.name, _json(request), target.subresource)
+            stored, created = writer.update(target.namespace, target.name, _object(request), target.subresource)
             return self._written(request, writer, stored, 201 if created else 200)
         if method == "PATCH":
             writer = Writer(self.backend, target.resource, request)
@@ -128,11 +132,14 @@ class Api:
             return self._delete(request, target)
         raise errors.method_not_allowed()
 
-    def _on_pod_operation(self, request: Request, target: Target) -> Response:
+    def _on_view(self, request: Request, target: Target) -> Response:
+        """Subresources that take another kind of object than the resource itself."""
+        if target.subresource == "scale":
+            return scale.answer(self.backend, target.resource, request, target.namespace, target.name)
         if request.method != "POST":
             raise errors.method_not_allowed()
         operation = podoperations.bind if target.subresource == "binding" else podoperations.evict
-        return operation(self.backend, request, target.namespace, target.name, _json(request))
+        return operation(self.backend, request, target.namespace, target.name, _object(request))
 
     def _get(self, request: Request, target: Target) -> Response:
         stored = self.backend.store.get(target.resource.storage, target.namespace, target.name)
@@ -149,7 +156,7 @@ class Api:
 
     def _create(self, request: Request, target: Target) -> Response:
         writer = Writer(self.backend, target.resource, request)
-        return self._written(request, writer, writer.create(target.namespace, _json(request)), 201)
+        return self._written(request, writer, writer.create(target.namespace, _object(request)), 201)
 
     def _written(self, request: Request, writer: Writer, stored: Stored, status: int) -> Response:
         headers = dict(JSON_TYPE)
@@ -177,17 +184,19 @@ class Api:
         return Response(200, forms.of_page(self.backend, target.resource, request, page))
 
 
-def _json(request: Request) -> Obj:
-    if request.content_type not in ("application/json", "", "application/yaml"):
-        raise errors.unsupported_media_type(["application/json"])
-    return request.json()
+def _object(request: Request) -> Obj:
+    if request.content_type not in _READ:
+        raise errors.unsupported_media_type([kind for kind in _READ if kind])
+    return request.object()
 
 
 def _delete_options(request: Request) -> Obj:
     """From the body, or from the query for clients that send none."""
-    options: Obj = _json(request) if request.body else {}
+    options: Obj = _object(request) if request.body else {}
     if "gracePeriodSeconds" in request.query and "gracePeriodSeconds" not in options:
         options["gracePeriodSeconds"] = int(request.query["gracePeriodSeconds"])
+    if "propagationPolicy" in request.query:
+        options.setdefault("propagationPolicy", request.query["propagationPolicy"])
     return options
 
 

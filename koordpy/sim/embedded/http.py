@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 
-from koordpy.sim.embedded.request import ConnectionCut, Request
+from koordpy.sim.embedded import errors
+from koordpy.sim.embedded.request import ConnectionCut, Request, Response
 
 if TYPE_CHECKING:
     from koordpy.sim.embedded.handle import Handle
-    from koordpy.sim.embedded.request import Response, Stream
+    from koordpy.sim.embedded.request import Stream
 
+_LONGEST_BODY = 3 * 2**20  # as the real server
 _SHUTDOWN_SECONDS = 0.1  # watches never end by themselves, so there is nothing worth waiting for
 
 
@@ -43,7 +45,10 @@ class HttpFront:
             await self._runner.cleanup()
 
     async def _serve(self, http_request: web.BaseRequest) -> web.StreamResponse:
-        body = await http_request.read() if http_request.can_read_body else b""
+        body = await _body(http_request) if http_request.can_read_body else b""
+        if len(body) > _LONGEST_BODY:
+            too_long = Response.of_error(errors.too_long_a_request(_LONGEST_BODY))
+            return web.Response(status=too_long.status, body=too_long.body, headers=too_long.headers)
         request = Request.of_target(http_request.method, http_request.path_qs, http_request.headers, body)
         try:
             response = await self._handle(request)
@@ -53,6 +58,16 @@ class HttpFront:
         except ConnectionCut:
             _cut(http_request)
             return web.Response(status=500)
+
+
+async def _body(http_request: web.BaseRequest) -> bytes:
+    """All of it, or one byte more than a request may have."""
+    body = bytearray()
+    async for chunk in http_request.content.iter_any():
+        body += chunk
+        if len(body) > _LONGEST_BODY:
+            break
+    return bytes(body)
 
 
 async def _stream(http_request: web.BaseRequest, response: Response, stream: Stream) -> web.StreamResponse:

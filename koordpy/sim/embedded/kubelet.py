@@ -51,26 +51,24 @@ class Kubelets:
             for stored in self._backend.store.items("pods"):
                 self._consider(stored)
             while True:
-                await self._wait()
-                await self._act_on_due()
+                await self._act_on_due(await self._wait())
         finally:
             unsubscribe()
 
-    async def _wait(self) -> None:
+    async def _wait(self) -> float:
+        """Until something is due or new; returns the time it is."""
         self._wake.clear()
-        if not self._due:
-            await self._wake.wait()
-            return
+        due = self._due[0][0] if self._due else None
         try:
-            async with asyncio.timeout_at(self._due[0][0]):
+            async with asyncio.timeout_at(due):
                 await self._wake.wait()
-        except TimeoutError:
-            return
+        except TimeoutError:  # the clock is not asked: it may be a hair early, and stand still in tests
+            return due or 0.0
+        return asyncio.get_running_loop().time()
 
-    async def _act_on_due(self) -> None:
-        loop = asyncio.get_running_loop()
+    async def _act_on_due(self, now: float) -> None:
         done = 0
-        while self._due and self._due[0][0] <= loop.time():
+        while self._due and self._due[0][0] <= now:
             _, _, uid, action, seen = heapq.heappop(self._due)
             self._planned.discard((uid, action))
             self._act(action, uid, seen)

@@ -29,6 +29,8 @@ _KEPT_ON_UPDATE = (
     "selfLink",
 )
 _EMPTY_IS_ABSENT = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+_PROPAGATION = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
 _MODIFIED = ("ResourceVersion", "modified")
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that generated names spell no words
 
@@ -113,7 +115,8 @@ def delete(backend: Backend, stored: Stored, strategy: Strategy, options: Obj) -
     A resource that knows grace periods is always marked first, even if the period is zero: watchers see it
     terminating and then going, as two changes.
     """
-    marked = _marked(backend, stored.obj, strategy.grace(stored.obj, options.get("gracePeriodSeconds")))
+    obj = _for_dependents(stored.obj, strategy, options)
+    marked = _marked(backend, obj, strategy.grace(obj, options.get("gracePeriodSeconds")))
     if is_finished(marked) and not strategy.graceful:
         return backend.store.remove(stored), True
     if marked is not stored.obj:
@@ -121,6 +124,23 @@ def delete(backend: Backend, stored: Stored, strategy: Strategy, options: Obj) -
     if is_finished(marked):
         return backend.store.remove(stored), True
     return stored, False
+
+
+def _for_dependents(obj: Obj, strategy: Strategy, options: Obj) -> Obj:
+    """The object with the finalizer under which the garbage collector first sees to its dependents."""
+    policy = options.get("propagationPolicy")
+    if policy is None:
+        orphans = options.get("orphanDependents", strategy.orphans)
+        policy = "Orphan" if orphans else "Background"
+    metadata = obj["metadata"]
+    others = [name for name in metadata.get("finalizers") or () if name not in _PROPAGATION.values()]
+    asked = [_PROPAGATION[policy]] if policy in _PROPAGATION else []
+    if "propagationPolicy" not in options and not asked and len(others) < len(metadata.get("finalizers") or ()):
+        return obj  # somebody wrote the finalizer, and this deletion does not say otherwise
+    if [*others, *asked] == (metadata.get("finalizers") or []):
+        return obj
+    kept = {key: value for key, value in metadata.items() if key != "finalizers"}
+    return {**obj, "metadata": kept | ({"finalizers": [*others, *asked]} if others or asked else {})}
 
 
 def _marked(backend: Backend, obj: Obj, grace: int) -> Obj:

@@ -49,7 +49,7 @@ def terminate(backend: Backend, stored: Stored) -> tuple[Stored, bool]:
 
 def _delete_content(backend: Backend, item: Stored) -> None:
     resource = next(r for r in backend.registry.by_path.values() if r.storage == item.storage)
-    lifecycle.delete(backend, item, strategy_of(resource), {})
+    lifecycle.delete(backend, item, strategy_of(resource), {"propagationPolicy": "Background"})
 
 
 def sweep(backend: Backend, name: str) -> bool:

@@ -48,6 +48,14 @@ def simulated_node(
     }
 
 
+def lease_of(node: Obj) -> Obj:
+    """The Lease by which a kubelet says that it lives; nobody watches it here, so it is never renewed."""
+    name, registered = node["metadata"]["name"], node["metadata"]["creationTimestamp"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node["metadata"]["uid"]}
+    spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": registered.replace("Z", ".000000Z")}
+    return {"metadata": {"name": name, "ownerReferences": [owner]}, "spec": spec}
+
+
 def _conditions(now: str | None) -> list[Obj]:
     times = {"lastHeartbeatTime": now, "lastTransitionTime": now} if now else {}
     conditions = [{"type": kind, "status": "False", "reason": why, **times} for kind, why in _HEALTHY.items()]

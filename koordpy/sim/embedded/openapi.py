@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Obj = dict[str, Any]
 
-_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_ASKED, _PROTOBUF = (f"application/com.github.proto-openapi.spec.v2{sign}v1.0+protobuf" for sign in "@.")
 _EMPTY_PROTOBUF = b"\x0a\x032.0"  # field 1, `swagger`: "2.0"
 _GVK = "x-kubernetes-group-version-kind"
 _WRITE_PARAMETERS = [
@@ -40,7 +40,7 @@ def answer(registry: Registry, parts: list[str], request: Request) -> Response |
 
 
 def _version_two(request: Request) -> Response:
-    if _PROTOBUF.partition("@")[0] in request.headers.get("accept", ""):
+    if _ASKED in request.headers.get("accept", ""):
         return Response(200, _EMPTY_PROTOBUF, {"Content-Type": _PROTOBUF})
     info = {"title": "koordpy embedded API", "version": "v1.36.3"}
     return Response.of({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})

@@ -32,7 +32,7 @@ def no_subresource(resource: Resource, subresource: str) -> errors.ApiError:
     if resource.kind == "Pod" and subresource in ("log", "exec", "attach", "portforward", "proxy"):
         told = f"pods/{subresource} is not served: the embedded API simulates pods and runs no containers"
         return errors.ApiError(501, "NotImplemented", told)
-    return errors.no_such_path()
+    return errors.no_such_path(f"the embedded API serves no {resource.plural}/{subresource}")
 
 
 def _find(backend: Backend, namespace: str, name: str) -> tuple[Resource, Stored]:

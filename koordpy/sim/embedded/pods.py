@@ -52,19 +52,28 @@ def containers(spec: Obj) -> list[Obj]:
     return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
 
 
-def _default_spec(spec: Obj) -> None:
+def default_template(spec: Obj) -> None:
+    """The defaults of a pod's spec that are filled into the template of a workload, too."""
     defaults = {
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
         "dnsPolicy": "ClusterFirst",
         "schedulerName": "default-scheduler",
-        "enableServiceLinks": True,
     }
     for key, value in defaults.items():
         spec.setdefault(key, value)
     spec.setdefault("securityContext", {})
     for container in containers(spec):
         _default_container(container)
+
+
+def _default_spec(spec: Obj) -> None:
+    default_template(spec)
+    spec.setdefault("enableServiceLinks", True)
+    for container in containers(spec):
+        resources = container["resources"]
+        if resources.get("limits"):
+            resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
 
 
 def _tolerate_broken_nodes(spec: Obj) -> None:
@@ -84,9 +93,7 @@ def _default_container(container: Obj) -> None:
     container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
-    resources = container.setdefault("resources", {})
-    if resources.get("limits"):
-        resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
+    container.setdefault("resources", {})
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
 

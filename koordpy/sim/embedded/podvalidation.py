@@ -44,7 +44,7 @@ def _choice_errors(spec: Obj) -> list[FieldError]:
     return [
         unsupported(f"spec.{key}", spec[key], list(allowed))
         for key, allowed in choices.items()
-        if spec.get(key) not in allowed
+        if key in spec and spec[key] not in allowed
     ]
 
 

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
+from koordpy.sim.embedded import protobuf
 from koordpy.sim.embedded.errors import ApiError, bad_request, not_acceptable
 
 Obj = dict[str, Any]
@@ -87,11 +88,18 @@ class Request:
         """Refuse a client that takes nothing that can be served, before anything is done for it."""
         _ = self.wants
 
-    def json(self) -> Obj:
+    def object(self) -> Obj:
+        """The object in the body, in JSON or in protobuf."""
+        return protobuf.decode(self.body) if self.content_type == protobuf.MEDIA_TYPE else self.json()
+
+    def any_json(self) -> Any:
         try:
-            decoded = msgspec.json.decode(self.body)
+            return msgspec.json.decode(self.body)
         except msgspec.DecodeError as error:
             raise bad_request(f"the body of the request is not JSON: {error}") from None
+
+    def json(self) -> Obj:
+        decoded = self.any_json()
         if not isinstance(decoded, dict):
             raise bad_request("the body of the request must be a JSON object")
         return decoded

@@ -108,11 +108,20 @@ def _builtin(
 _IN_ALL = frozenset(
     (
         *("pods", "services", "replicationcontrollers", "replicasets", "statefulsets"),
-        *("deployments", "daemonsets", "jobs"),
+        *("deployments", "daemonsets", "jobs", "cronjobs"),
     )
 )
 _STATUS = ("status",)
-_SCHEMAS = {"pods": builtinschemas.POD, "nodes": builtinschemas.NODE}
+_SCALED = ("status", "scale")
+_SCHEMAS = {
+    "pods": builtinschemas.POD,
+    "nodes": builtinschemas.NODE,
+    "deployments": builtinschemas.DEPLOYMENT,
+    "replicasets": builtinschemas.REPLICA_SET,
+    "statefulsets": builtinschemas.STATEFUL_SET,
+    "daemonsets": builtinschemas.DAEMON_SET,
+    "jobs": builtinschemas.JOB,
+}
 
 
 def _cluster(group: str, version: str, plural: str, kind: str, *short: str, status: bool = False) -> Resource:
@@ -127,7 +136,7 @@ def _review(group: str, plural: str, kind: str, *, namespaced: bool = False) -> 
 def builtin_resources() -> Registry:
     """A fresh table with everything that is served before any CustomResourceDefinition exists."""
     registry = Registry()
-    for resource in (*_CORE, _NEW_EVENTS, *_WORKLOADS, *_CLUSTER_SERVICES, *_REVIEWS):
+    for resource in (*_CORE, _NEW_EVENTS, *_WORKLOADS, *_ACCESS, *_CLUSTER_SERVICES, *_REVIEWS):
         registry.add(resource)
     return registry
 
@@ -143,7 +152,10 @@ _CORE = (
     _core("serviceaccounts", "ServiceAccount", "sa"),
     _core("persistentvolumeclaims", "PersistentVolumeClaim", "pvc", subresources=_STATUS),
     _cluster("", "v1", "persistentvolumes", "PersistentVolume", "pv", status=True),
-    _core("replicationcontrollers", "ReplicationController", "rc", subresources=_STATUS),
+    _core("replicationcontrollers", "ReplicationController", "rc", subresources=_SCALED),
+    _core("resourcequotas", "ResourceQuota", "quota", subresources=_STATUS),
+    _core("limitranges", "LimitRange", "limits"),
+    _core("endpoints", "Endpoints", "ep"),
     Resource("", "v1", "bindings", "Binding", singular="binding", verbs=("create",)),
 )
 _NEW_EVENTS = Resource(
@@ -158,12 +170,22 @@ _NEW_EVENTS = Resource(
     to_storage=events.to_core,
 )
 _WORKLOADS = (
-    _builtin("apps", "v1", "replicasets", "ReplicaSet", "rs", subresources=_STATUS),
-    _builtin("apps", "v1", "statefulsets", "StatefulSet", "sts", subresources=_STATUS),
-    _builtin("apps", "v1", "deployments", "Deployment", "deploy", subresources=_STATUS),
+    _builtin("apps", "v1", "replicasets", "ReplicaSet", "rs", subresources=_SCALED),
+    _builtin("apps", "v1", "statefulsets", "StatefulSet", "sts", subresources=_SCALED),
+    _builtin("apps", "v1", "deployments", "Deployment", "deploy", subresources=_SCALED),
     _builtin("apps", "v1", "daemonsets", "DaemonSet", "ds", subresources=_STATUS),
+    _builtin("apps", "v1", "controllerrevisions", "ControllerRevision"),
     _builtin("batch", "v1", "jobs", "Job", subresources=_STATUS),
+    _builtin("batch", "v1", "cronjobs", "CronJob", "cj", subresources=_STATUS),
     _builtin("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", subresources=_STATUS),
+)
+_ACCESS = (
+    _builtin("rbac.authorization.k8s.io", "v1", "roles", "Role"),
+    _builtin("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"),
+    _cluster("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole"),
+    _cluster("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding"),
+    _builtin("networking.k8s.io", "v1", "ingresses", "Ingress", "ing", subresources=_STATUS),
+    _builtin("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", "netpol"),
 )
 _CLUSTER_SERVICES = (
     _builtin("coordination.k8s.io", "v1", "leases", "Lease"),

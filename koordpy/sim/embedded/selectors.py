@@ -84,6 +84,17 @@ def spec_selector(selector: Obj) -> Callable[[Labels], bool]:
     return lambda labels: all(test(labels) for test in tests)
 
 
+def as_text(selector: Obj) -> str:
+    """A `LabelSelector` in the form of a query: `app=web,tier in (a,b)`."""
+    found = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for expression in selector.get("matchExpressions") or ():
+        key, operator = expression["key"], expression["operator"]
+        values = ",".join(sorted(expression.get("values") or ()))
+        told = {"Exists": key, "DoesNotExist": f"!{key}"}.get(operator, f"{key} {operator.lower()} ({values})")
+        found.append((key, told))
+    return ",".join(text for _, text in sorted(found))
+
+
 def _requirements(text: str) -> list[re.Match[str]]:
     found, position = [], 0
     while position < len(text):

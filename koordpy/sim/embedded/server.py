@@ -21,9 +21,10 @@ from koordpy.sim.embedded.handle import Api
 from koordpy.sim.embedded.http import HttpFront
 from koordpy.sim.embedded.kubelet import Kubelets, Timing
 from koordpy.sim.embedded.namespaces import INITIAL
-from koordpy.sim.embedded.nodes import simulated_node
+from koordpy.sim.embedded.nodes import lease_of, simulated_node
 from koordpy.sim.embedded.request import Request, Response
 from koordpy.sim.embedded.store import HISTORY, Store
+from koordpy.sim.embedded.workloads.runtime import Workloads
 
 Obj = dict[str, Any]
 
@@ -32,7 +33,8 @@ class EmbeddedCluster:
     """An async context manager; `handle` answers requests while it is entered.
 
     `nodes` is a number of equal nodes, or the Node objects themselves. Without `kubelets` bound pods stay
-    Pending and deleted ones terminating, as on a real server that has no nodes.
+    Pending and deleted ones terminating, as on a real server that has no nodes. Without `controllers` nobody makes
+    pods for a Job, nor deletes what a deleted object owned.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class EmbeddedCluster:
         nodes: int | Sequence[Obj] = 0,
         *,
         kubelets: bool = True,
+        controllers: bool = True,
         timing: Timing | None = None,
         clock: Callable[[], float] = time.time,
         history: int = HISTORY,
@@ -51,23 +54,26 @@ class EmbeddedCluster:
         self.faults = Faults(Api(self.backend).handle)
         self._nodes = nodes
         self._kubelets = Kubelets(self.backend, timing) if kubelets else None
-        self._tasks = asyncio.TaskGroup()
-        self._kubelet_task: asyncio.Task[None] | None = None
+        self._workloads = Workloads(self.backend) if controllers else None
+        self._group = asyncio.TaskGroup()
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def handle(self, request: Request) -> Response:
         return await self.faults(request)
 
     async def __aenter__(self) -> Self:
         await self._populate()
-        await self._tasks.__aenter__()
+        await self._group.__aenter__()
         if self._kubelets is not None:
-            self._kubelet_task = self._tasks.create_task(self._kubelets.run(), name="kubelets")
+            self._tasks.append(self._group.create_task(self._kubelets.run(), name="kubelets"))
+        if self._workloads is not None:
+            self._tasks.append(self._group.create_task(self._workloads.run(), name="controllers"))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._kubelet_task is not None:
-            self._kubelet_task.cancel()
-        await self._tasks.__aexit__(None, None, None)
+        for task in self._tasks:
+            task.cancel()
+        await self._group.__aexit__(None, None, None)
 
     async def _populate(self) -> None:
         """What a real cluster has from its first second, and the nodes."""
@@ -81,7 +87,9 @@ class EmbeddedCluster:
             now = self.backend.now()
             nodes = [simulated_node(f"node-{number:04}", now=now) for number in range(nodes)]
         for node in nodes:
-            await self.create("/api/v1/nodes", node)
+            made = await self.create("/api/v1/nodes", node)
+            if self._kubelets is not None:
+                await self.create("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", lease_of(made))
 
     def forget_history(self) -> None:
         """Make every older resourceVersion answer 410, as after a compaction."""
@@ -107,10 +115,11 @@ class EmbeddedServer(EmbeddedCluster):
         *,
         port: int = 0,
         kubelets: bool = True,
+        controllers: bool = True,
         timing: Timing | None = None,
         history: int = HISTORY,
     ) -> None:
-        super().__init__(nodes, kubelets=kubelets, timing=timing, history=history)
+        super().__init__(nodes, kubelets=kubelets, controllers=controllers, timing=timing, history=history)
         self._front = HttpFront(self.handle, port)
 
     async def __aenter__(self) -> Self:

@@ -70,6 +70,7 @@ class Store:
         self._history_limit = history
         self._forgotten_rv = 1  # the newest change that is no longer in the window
         self._listeners: dict[str, list[Callable[[Change], None]]] = {}
+        self._hear_all: list[Callable[[Change], None]] = []
 
     def get(self, storage: str, namespace: str, name: str) -> Stored | None:
         objects = self._objects.get(storage)
@@ -135,6 +136,10 @@ class Store:
 
         return unsubscribe
 
+    def subscribe_all(self, listener: Callable[[Change], None]) -> None:
+        """Call `listener` with every change of anything, for as long as there is a store."""
+        self._hear_all.append(listener)
+
     def _commit(self, kind: str, storage: str, key: Key, obj: Obj, old: Stored | None) -> Stored:
         self.rv += 1
         metadata = {**obj["metadata"], "resourceVersion": str(self.rv)}
@@ -153,6 +158,8 @@ class Store:
         if len(self._history) > self._history_limit:
             self._forgotten_rv = self._history.popleft().rv
         for listener in tuple(self._listeners.get(change.new.storage, ())):
+            listener(change)
+        for listener in self._hear_all:
             listener(change)
 
 

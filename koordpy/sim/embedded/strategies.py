@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from koordpy.sim.embedded import customresources, pods, podvalidation
+from koordpy.sim.embedded import customresources, pods, podvalidation, workloaddefaults, workloadvalidation
 from koordpy.sim.embedded.errors import FieldError, forbidden_field, invalid_value, required, unsupported
 from koordpy.sim.embedded.validation import check_quantities, quantity_errors
 
@@ -22,6 +22,10 @@ Obj = dict[str, Any]
 
 
 def _nothing_to_prepare(_backend: Backend, _obj: Obj) -> None:
+    return None
+
+
+def _no_defaults(_obj: Obj) -> None:
     return None
 
 
@@ -39,6 +43,8 @@ def _no_grace(_obj: Obj, _asked: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
+    """`defaults` are filled in by every write, `prepare_create` by the first one."""
+
     prepare_create: Callable[[Backend, Obj], None] = _nothing_to_prepare
     create_errors: Callable[[Obj], list[FieldError]] = _no_create_errors
     update_errors: Callable[[Obj, Obj], list[FieldError]] = _no_update_errors
@@ -48,6 +54,8 @@ class Strategy:
     creates_on_update: bool = False
     unconditional_update: bool = True
     returns_deleted: bool = False
+    defaults: Callable[[Obj], None] = _no_defaults
+    orphans: bool = False  # a deletion that does not say what becomes of dependents leaves them alone
     status_writes_metadata: bool = True
 
 
@@ -168,13 +176,37 @@ def _storage_class_errors(storage_class: Obj) -> list[FieldError]:
     return [] if storage_class.get("provisioner") else [required("provisioner")]
 
 
-def _prepare_workload(_backend: Backend, workload: Obj) -> None:
-    workload["status"] = {}
-
-
 _PLAIN = Strategy()
 _CUSTOM = Strategy(generation=True, unconditional_update=False, status_writes_metadata=False)
-_WORKLOAD = Strategy(_prepare_workload, generation=True)
+_REPLICA_SET = Strategy(
+    workloaddefaults.prepare_with_replicas,
+    workloadvalidation.replica_set_errors,
+    workloadvalidation.unchanging(workloadvalidation.replica_set_errors, "selector"),
+    generation=True,
+    defaults=workloaddefaults.replica_set,
+)
+_DEPLOYMENT = Strategy(
+    workloaddefaults.prepare,
+    workloadvalidation.deployment_errors,
+    workloadvalidation.unchanging(workloadvalidation.deployment_errors, "selector"),
+    generation=True,
+    defaults=workloaddefaults.deployment,
+)
+_STATEFUL_SET = Strategy(
+    workloaddefaults.prepare_stateful_set,
+    workloadvalidation.stateful_set_errors,
+    workloadvalidation.stateful_set_update_errors,
+    generation=True,
+    defaults=workloaddefaults.stateful_set,
+)
+_JOB = Strategy(
+    workloaddefaults.prepare_job,
+    workloadvalidation.job_errors,
+    workloadvalidation.job_update_errors,
+    generation=True,
+    defaults=workloaddefaults.job,
+    orphans=True,
+)
 _STRATEGIES = {
     "pods": Strategy(
         pods.prepare_create,
@@ -193,12 +225,17 @@ _STRATEGIES = {
     "serviceaccounts": Strategy(returns_deleted=True),
     "persistentvolumeclaims": Strategy(_prepare_claim, returns_deleted=True),
     "persistentvolumes": Strategy(_prepare_volume, returns_deleted=True),
-    "replicationcontrollers": _WORKLOAD,
-    "replicasets.apps": _WORKLOAD,
-    "statefulsets.apps": _WORKLOAD,
-    "deployments.apps": _WORKLOAD,
-    "daemonsets.apps": _WORKLOAD,
-    "jobs.batch": _WORKLOAD,
+    "replicationcontrollers": Strategy(
+        workloaddefaults.prepare_with_replicas, generation=True, defaults=workloaddefaults.replication_controller
+    ),
+    "replicasets.apps": _REPLICA_SET,
+    "statefulsets.apps": _STATEFUL_SET,
+    "deployments.apps": _DEPLOYMENT,
+    "daemonsets.apps": Strategy(
+        workloaddefaults.prepare_daemon_set, generation=True, defaults=workloaddefaults.daemon_set
+    ),
+    "jobs.batch": _JOB,
+    "cronjobs.batch": Strategy(workloaddefaults.prepare, generation=True),
     "poddisruptionbudgets.policy": Strategy(
         _prepare_budget, _budget_errors, generation=True, unconditional_update=False
     ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from koordpy.sim.embedded import podtable
-from koordpy.sim.embedded.columns import Column, age, at_path, number, text
+from koordpy.sim.embedded import podtable, workloadtable
+from koordpy.sim.embedded.columns import Cell, Column, age, at_path, number, text
 from koordpy.sim.embedded.reading import list_metadata
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def of_object(backend: Backend, resource: Resource, request: Request, stored: St
 
 def _columns(resource: Resource) -> list[Column]:
     name = Column("Name", text("metadata.name"), format="name")
+    if resource.storage == "events":
+        return _EVENTS
     if resource.custom:
         custom = [_custom_column(column) for column in resource.columns]
         return [name, *(custom or [_AGE])]
@@ -94,6 +96,18 @@ def _node_roles(node: Obj, _now: float) -> str:
     return ",".join(sorted(key.removeprefix(prefix) for key in labels if key.startswith(prefix))) or "<none>"
 
 
+def _node_address(kind: str) -> Cell:
+    def cell(node: Obj, _now: float) -> str:
+        addresses = (node.get("status") or {}).get("addresses") or ()
+        return next((str(one["address"]) for one in addresses if one["type"] == kind), "<none>")
+
+    return cell
+
+
+def _entries(*fields: str) -> Cell:
+    return lambda obj, _now: sum(len(obj.get(field) or ()) for field in fields)
+
+
 def _event_object(event: Obj, _now: float) -> str:
     about = event.get("involvedObject") or event.get("regarding") or {}
     return f"{about.get('kind', '').lower()}/{about.get('name', '')}"
@@ -107,11 +121,31 @@ def _event_seen(event: Obj, now: float) -> str:
     return "<unknown>"
 
 
+def _event_source(event: Obj, _now: float) -> str:
+    source = event.get("source") or event.get("deprecatedSource") or {}
+    said_by = event.get("reportingComponent") or event.get("reportingController") or ""
+    return str(source.get("component") or said_by)
+
+
+def _event_count(event: Obj) -> int:
+    return int(at_path(event, "series.count") or event.get("count") or event.get("deprecatedCount") or 1)
+
+
 def _event_message(event: Obj, _now: float) -> str:
     return str(event.get("message") or event.get("note") or "").strip()
 
 
 _AGE = Column("Age", age("metadata.creationTimestamp"))
+_EVENTS = [  # the only ones whose name is of no interest
+    Column("Last Seen", _event_seen),
+    Column("Type", text("type")),
+    Column("Reason", text("reason")),
+    Column("Object", _event_object),
+    Column("Source", _event_source, priority=1),
+    Column("Message", _event_message),
+    Column("Count", lambda event, _now: _event_count(event), priority=1),
+    Column("Name", text("metadata.name"), format="name", priority=1),
+]
 _BUILTIN: dict[str, list[Column]] = {
     "pods": podtable.COLUMNS,
     "nodes": [
@@ -119,15 +153,17 @@ _BUILTIN: dict[str, list[Column]] = {
         Column("Roles", _node_roles),
         _AGE,
         Column("Version", text("status.nodeInfo.kubeletVersion")),
+        Column("Internal-IP", _node_address("InternalIP"), priority=1),
+        Column("External-IP", _node_address("ExternalIP"), priority=1),
+        Column("OS-Image", text("status.nodeInfo.osImage", "<unknown>"), priority=1),
+        Column("Kernel-Version", text("status.nodeInfo.kernelVersion", "<unknown>"), priority=1),
+        Column("Container-Runtime", text("status.nodeInfo.containerRuntimeVersion", "<unknown>"), priority=1),
     ],
+    **workloadtable.COLUMNS,
+    "configmaps": [Column("Data", _entries("data", "binaryData"), kind="integer"), _AGE],
+    "secrets": [Column("Type", text("type")), Column("Data", _entries("data"), kind="integer"), _AGE],
+    "serviceaccounts": [Column("Secrets", _entries("secrets"), kind="integer"), _AGE],
     "namespaces": [Column("Status", text("status.phase")), _AGE],
-    "events": [
-        Column("Last Seen", _event_seen),
-        Column("Type", text("type")),
-        Column("Reason", text("reason")),
-        Column("Object", _event_object),
-        Column("Message", _event_message),
-    ],
     "leases.coordination.k8s.io": [Column("Holder", text("spec.holderIdentity")), _AGE],
     "priorityclasses.scheduling.k8s.io": [
         Column("Value", number("value"), kind="integer"),

@@ -40,7 +40,25 @@ _VALUE_RULE = (
 )
 _QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _ANNOTATIONS_LIMIT = 256 * 1024
+_METADATA_TYPES: dict[tuple[str, ...], type] = {
+    ("name", "generateName", "namespace", "uid", "resourceVersion"): str,
+    ("labels", "annotations"): dict,
+    ("finalizers", "ownerReferences", "managedFields"): list,
+}
 _NAMED_BY_LABEL = frozenset(("namespaces", "services"))
+
+
+def check_metadata(kind: str, metadata: Any) -> None:
+    """A wrong type is a 400: the real server fails while decoding, before it validates."""
+    if metadata is None:
+        return
+    wrong = "metadata" if not isinstance(metadata, dict) else ""
+    for keys, expected in _METADATA_TYPES.items():
+        for key in keys if not wrong else ():
+            if not isinstance(metadata.get(key, expected()), expected | None):
+                wrong = f"metadata.{key}"
+    if wrong:
+        raise bad_request(f"{kind} cannot be handled as a {kind}: json: {wrong} has the wrong type")
 
 
 def metadata_errors(metadata: Obj, storage: str) -> list[FieldError]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from koordpy.sim.embedded import apply, errors, lifecycle, namespaces, patch, schema, validation
+from koordpy.sim.embedded.inert import NOBODY_ACTS
 from koordpy.sim.embedded.store import Stored
 from koordpy.sim.embedded.strategic import strategic_merge
 from koordpy.sim.embedded.strategies import Strategy, strategy_of
@@ -51,7 +50,10 @@ class Writer:
             raise errors.ApiError(500, "InternalError", f"Internal error occurred: {told}")
         namespaces.check_open(self.backend, self.resource, namespace, metadata["name"])
         obj = self._prepared(obj)
-        return self._store_new(namespace, obj)
+        stored = self._store_new(namespace, obj)
+        if self.resource.storage in NOBODY_ACTS:
+            self.warnings.append(NOBODY_ACTS[self.resource.storage])
+        return stored
 
     def _prepared(self, obj: Obj) -> Obj:
         """Defaults, checks and the metadata that only the server gives, in the order of the real one."""
@@ -61,6 +63,7 @@ class Writer:
         if self.resource.to_storage:
             obj = self.resource.to_storage(obj)
         lifecycle.begin(self.backend, obj["metadata"], self.strategy)
+        self.strategy.defaults(obj)
         self.strategy.prepare_create(self.backend, obj)
         found = validation.metadata_errors(obj["metadata"], self.resource.storage)
         found += self.strategy.create_errors(obj)
@@ -116,7 +119,8 @@ class Writer:
             manager = self.request.query["fieldManager"]
             return apply.apply(self.resource, copy, config, manager, self.backend.now())
         if kind == JSON_PATCH:
-            return patch.json_patch(copy, self._body())
+            operations = self.request.any_json()
+            return patch.json_patch(copy, operations if self.resource.custom else _without_null_values(operations))
         if kind == MERGE_PATCH:
             merged: Obj = patch.merge_patch(copy, self.request.json())
             return merged
@@ -124,12 +128,6 @@ class Writer:
             return strategic_merge(copy, self.request.json())
         strategic = [STRATEGIC_PATCH] if not self.resource.custom else []
         raise errors.unsupported_media_type([JSON_PATCH, MERGE_PATCH, *strategic, APPLY_PATCH])
-
-    def _body(self) -> Any:
-        try:
-            return msgspec.json.decode(self.request.body)
-        except msgspec.DecodeError as error:
-            raise errors.bad_request(f"the patch is not JSON: {error}") from None
 
     def _replace(self, current: Stored, obj: Obj, subresource: str) -> Stored:
         """The common end of update and patch: preconditions, what may change, checks, commit."""
@@ -139,8 +137,10 @@ class Writer:
         old = current.obj
         if subresource == "status":
             new = self._only_status(new, old)
-        elif self.resource.has_status:
-            _keep_field(new, old, "status")
+        else:
+            self.strategy.defaults(new)
+            if self.resource.has_status:
+                _keep_field(new, old, "status")
         lifecycle.carry_over(new["metadata"], old["metadata"])
         self._check_update(new, old, subresource)
         if self.strategy.generation and subresource != "status":
@@ -223,6 +223,7 @@ class Writer:
             raise errors.bad_request(f"{expected} cannot be handled as a {kind}: the kinds differ")
         if not self.resource.custom and b"null" in self.request.body:
             obj = without_nulls(obj)
+        validation.check_metadata(self.resource.kind, obj.get("metadata"))
         obj = lifecycle.typed(self.resource, obj)
         metadata = obj["metadata"]
         if self.resource.namespaced and metadata.setdefault("namespace", namespace) != namespace:
@@ -271,6 +272,16 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _without_null_values(operations: Any) -> Any:
+    """The operations of a JSON patch with no null inside what they put: `kubectl rollout undo` puts whole templates."""
+    if not isinstance(operations, list):
+        return operations
+    return [
+        {**one, "value": without_nulls(one["value"])} if isinstance(one, dict) and one.get("value") else one
+        for one in operations
+    ]
 
 
 def _keep_field(target: Obj, source: Obj, key: str) -> None:

@@ -1,6 +1,7 @@
 """The HTTP front: watches over a socket, clients that leave, connections that break."""
 
 import asyncio
+import io
 import json
 
 import aiohttp
@@ -67,3 +68,42 @@ async def test_the_kubeconfig_names_the_server():
     async with EmbeddedServer() as server:
         config = yaml.safe_load(server.kubeconfig())
         assert config["clusters"][0]["cluster"]["server"] == server.url
+
+
+async def test_a_body_beyond_the_limit_is_refused_as_by_the_real_server():
+    async with EmbeddedServer() as server, aiohttp.ClientSession(server.url, timeout=TIMEOUT) as session:
+        headers = {"Content-Type": "application/json"}
+        async with session.post(PODS, data=io.BytesIO(b"x" * (3 * 2**20 + 1)), headers=headers) as response:
+            told = await response.json()
+        assert (response.status, told["reason"]) == (413, "RequestEntityTooLarge")
+        assert told["message"] == "Request entity too large: limit is 3145728"
+
+
+async def test_a_body_of_two_mebibytes_is_taken():
+    async with EmbeddedServer() as server, aiohttp.ClientSession(server.url, timeout=TIMEOUT) as session:
+        large = io.BytesIO(json.dumps({"metadata": {"name": "a"}, "data": {"x": "y" * 2**21}}).encode())
+        headers = {"Content-Type": "application/json"}
+        async with session.post("/api/v1/namespaces/default/configmaps", data=large, headers=headers) as response:
+            assert response.status == 201
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00",  # the beginning of TLS
+        b"nonsense\r\n\r\n",
+        b"POST /api/v1/namespaces/default/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+        b"GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
+)
+async def test_a_client_that_makes_no_sense_or_leaves_in_the_middle_is_no_news(sent: bytes, caplog):
+    async with EmbeddedServer() as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(sent)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.transport.abort()
+        async with aiohttp.ClientSession(server.url, timeout=TIMEOUT) as session, session.get("/readyz") as response:
+            assert response.status == 200
+    assert [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import shutil
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from koordpy.sim.embedded.kubelet import Timing
-from koordpy.sim.embedded.nodes import simulated_node
-from koordpy.sim.embedded.server import EmbeddedServer
 from tests.sim.embedded.inprocess import PODS, pod
+from tests.sim.embedded.kubectl import Kubectl
 
-KUBECTL = shutil.which("kubectl")
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(KUBECTL is None, reason="kubectl is not on the PATH: install kubectl to run this"),
-]
+pytestmark = [pytest.mark.process, pytest.mark.real]
 
 POD = {
     "apiVersion": "v1",
@@ -59,54 +49,6 @@ DEFINITION = {
     },
 }
 GADGET = {"apiVersion": "x.test/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {"size": 3}}
-
-
-class Kubectl:
-    """Runs kubectl with a kubeconfig and a cache of its own."""
-
-    def __init__(self, server: EmbeddedServer, directory: Path) -> None:
-        self.server = server
-        self._directory = directory
-        self._base = ["--kubeconfig", str(directory / "kubeconfig"), "--cache-dir", str(directory / "cache")]
-        (directory / "kubeconfig").write_text(server.kubeconfig())
-
-    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
-        return await asyncio.create_subprocess_exec(str(KUBECTL), *self._base, *arguments, stdout=pipe, stderr=pipe)
-
-    async def __call__(self, *arguments: str) -> str:
-        """The output of a command that must succeed."""
-        code, out, err = await self.run(*arguments)
-        assert code == 0, f"kubectl {' '.join(arguments)}: {err}"
-        return out
-
-    async def refused(self, *arguments: str) -> str:
-        """What a command that must fail says."""
-        code, out, err = await self.run(*arguments)
-        assert code != 0, f"kubectl {' '.join(arguments)} succeeded: {out}"
-        return err
-
-    async def run(self, *arguments: str) -> tuple[int | None, str, str]:
-        async with asyncio.timeout(30):
-            process = await self.start(*arguments)
-            out, err = await process.communicate()
-        return process.returncode, out.decode(), err.decode()
-
-    def file(self, *objects: dict) -> str:
-        path = self._directory / "manifest.yaml"
-        # JSON, because kubectl takes YAML's bare `n` for false and PyYAML writes it.
-        path.write_text("\n".join(json.dumps(one) for one in objects))
-        return str(path)
-
-    async def json(self, *arguments: str) -> dict:
-        return json.loads(await self(*arguments, "-o", "json"))
-
-
-@pytest.fixture
-async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
-    timing = Timing(start=0.05, longest_grace=0.05)
-    async with EmbeddedServer([simulated_node("n")], timing=timing) as server:
-        yield Kubectl(server, tmp_path)
 
 
 async def test_get_shows_the_columns_a_user_knows(kubectl: Kubectl):
