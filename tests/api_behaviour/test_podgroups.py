@@ -95,13 +95,15 @@ async def test_the_status_is_written_on_its_own_and_shown_in_the_columns(api: Cl
     (await api.create(resource, pod_group(group, minMember=4))).ok()
     status = {"phase": "Scheduling", "scheduled": 3, "running": 2, "succeeded": 1, "failed": 0, "occupiedBy": "x/job"}
     status["scheduleStartTime"] = "2026-01-02T03:04:05Z"
+    waits = {"type": "Scheduled", "status": "False", "reason": "Incomplete", "message": "3 of 4 members"}
+    status["conditions"] = [{"type": "Other", "status": "True", "reason": "Else"}, waits]
     patched = (await api.patch(resource, "a", {"status": status}, subresource="status")).ok()
     assert patched["status"] == status
     table = (await api.request("GET", api.path(resource), headers=TABLE)).ok()
     minimum = "Min" if group == SIGS_GROUP else "MinMember"
-    columns = ["Name", "Phase", minimum, "Scheduled", "Running", "Succeeded", "Failed", "Age"]
+    columns = ["Name", "Phase", minimum, "Scheduled", "Running", "Succeeded", "Failed", "Reason", "Age"]
     assert [column["name"] for column in table["columnDefinitions"]] == columns
-    assert table["rows"][0]["cells"][:-1] == ["a", "Scheduling", 4, 3, 2, 1, 0]
+    assert table["rows"][0]["cells"][:-1] == ["a", "Scheduling", 4, 3, 2, 1, 0, "Incomplete"]
 
 
 @BOTH
