@@ -21,6 +21,7 @@ from koordpy.scheduler.execute.volumes import VolumeBinder
 from koordpy.scheduler.ingest.sinks import Sinks
 from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.loop import Parts, Scheduler
+from koordpy.scheduler.oversights import Oversights
 from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.preempt import PostFilter
@@ -31,6 +32,7 @@ from koordpy.scheduler.report.repeats import Repeats
 from koordpy.scheduler.report.reporter import Reporter
 from koordpy.scheduler.report.throttle import Throttle
 from koordpy.scheduler.staleness import Staleness
+from koordpy.scheduler.timers import GangTimer
 from koordpy.scheduler.waitingroom import WaitingRoom
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.changes import ChangeLog
@@ -91,8 +93,9 @@ def build_scheduler(
     binder = Binder(client, cluster, jobs, reporter=reporter, volumes=volumes, lanes=lanes, in_flight=in_flight)
     evictor = Evictor(client, cluster, queue, reporter, lane=lanes.evictions, wall=wall)
     planning = Planning(cluster, profiles, topology=settings.gangs.topology)
-    staleness = Staleness(planning, evictor, reporter, clock)
-    wakeups = Wakeups(cluster, queue, jobs, staleness)
+    oversights = Oversights(cluster, reporter, profiles.keys(), clock)
+    timers: tuple[GangTimer, ...] = (Staleness(planning, evictor, reporter, clock), oversights)
+    wakeups = Wakeups(cluster, queue, jobs, timers)
     permit = Permit(
         planning, queue, jobs, WaitingRoom(cluster, in_flight, clock, wall), reporter=reporter, settings=settings.gangs
     )
@@ -103,7 +106,7 @@ def build_scheduler(
         queue,
         jobs,
         wakeups,
-        staleness,
+        timers,
         recovery,
         planning,
         permit,
@@ -121,6 +124,7 @@ def build_scheduler(
         wakeups,
         recovery,
         in_flight=in_flight,
+        on_pending=oversights.look_at_pod,
         on_pod_gone=(reporter.forget, evictor.pod_gone, volumes.pod_gone),
         on_storage_changed=volumes.storage_changed,
     )

@@ -37,7 +37,7 @@ from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.report.reporter import Reporter
-from koordpy.scheduler.staleness import Staleness
+from koordpy.scheduler.timers import GangTimer
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import EventKind
@@ -66,7 +66,7 @@ class Parts:
     queue: JobQueue
     jobs: Jobs
     wakeups: Wakeups
-    staleness: Staleness
+    timers: tuple[GangTimer, ...]
     recovery: Recovery
     planning: Planning
     permit: Permit
@@ -84,7 +84,7 @@ class Scheduler:
 
     def __init__(self, parts: Parts, ready: asyncio.Event) -> None:
         self._cluster, self._queue, self._jobs = parts.cluster, parts.queue, parts.jobs
-        self._wakeups, self._staleness, self._recovery = parts.wakeups, parts.staleness, parts.recovery
+        self._wakeups, self._timers, self._recovery = parts.wakeups, parts.timers, parts.recovery
         self._planning, self._permit, self._postfilter = parts.planning, parts.permit, parts.postfilter
         self._lanes, self._binder, self._evictor = parts.lanes, parts.binder, parts.evictor
         self._reporter, self._cycles, self._in_flight = parts.reporter, parts.cycles, parts.in_flight
@@ -119,12 +119,14 @@ class Scheduler:
         self._evictor.start_over()
         self._reporter.start_over()
         self._permit.room.clear()
-        self._staleness.clear()
         self._cluster.start_over()
         self._wakeups.deliver()
         self._queue.activate_all()
         self._jobs.refresh_all()
         self._jobs.finish_half_bound()
+        for timer in self._timers:
+            timer.clear()
+            timer.look_at({self._cluster.gangs.group_of(gang.id) for gang in self._cluster.gangs})
 
     async def _schedule_forever(self) -> None:
         slice_end = time.monotonic() + _SLICE_S
@@ -148,8 +150,8 @@ class Scheduler:
     async def _rest(self) -> None:
         """Nothing to do: sleep until a job is ready or some time is up. An idle scheduler uses no CPU."""
         self._ready.clear()
-        waiting = (self._queue, self._permit.room, self._staleness)
-        times = [each.seconds_to_next() for each in waiting]
+        times = [self._queue.seconds_to_next(), self._permit.room.seconds_to_next()]
+        times += [timer.seconds_to_next() for timer in self._timers]
         try:
             async with asyncio.timeout(min((each for each in times if each is not None), default=None)):
                 await self._ready.wait()
@@ -162,8 +164,9 @@ class Scheduler:
         return self._queue.pop()
 
     def time_out(self) -> None:
-        """Groups whose time at Permit is up, and gangs that have lacked members for too long."""
-        self._recovery.guard(self._staleness.evict_overdue)
+        """Groups whose time at Permit is up, and whatever else gangs have a time for."""
+        for timer in self._timers:
+            self._recovery.guard(timer.act)
         for stay in self._permit.room.overdue():
             try:
                 self._permit.time_out(stay)

@@ -50,7 +50,7 @@ class Staleness:
         first = min((due for _, due in self._due()), default=None)
         return max(0.0, first - self._clock()) if first is not None else None
 
-    def evict_overdue(self) -> None:
+    def act(self) -> None:
         """Evict what is left of the gangs whose time is up; those that could be completed now are left alone."""
         now = self._clock()
         for gang in [gang for gang, due in self._due() if due <= now]:

@@ -7,14 +7,14 @@ happened. In the other order a gang's own change would use up the early wake-up 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Wants
 from koordpy.scheduler.room import Room
-from koordpy.scheduler.staleness import Staleness
+from koordpy.scheduler.timers import GangTimer
 from koordpy.state.changes import Changes
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import ON_ONE_NODE, ClusterEvent, EventKind
@@ -24,8 +24,8 @@ from koordpy.state.eviction import Preemptor
 class Wakeups:
     """Keeps the queue in step with the cluster state."""
 
-    def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs, staleness: Staleness) -> None:
-        self._cluster, self._queue, self._jobs, self._staleness = cluster, queue, jobs, staleness
+    def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs, timers: Sequence[GangTimer]) -> None:
+        self._cluster, self._queue, self._jobs, self._timers = cluster, queue, jobs, timers
 
     def deliver(self) -> None:
         """Everything that has changed since the last call."""
@@ -34,7 +34,8 @@ class Wakeups:
 
     def _deliver(self, changes: Changes) -> None:
         self._jobs.refresh(changes.groups)
-        self._staleness.look_at(changes.groups)
+        for timer in self._timers if changes.groups else ():
+            timer.look_at(changes.groups)
         self._jobs.reclassify(changes.reshaped)
         if self._queue.any_unschedulable:
             self._wake(changes.events)

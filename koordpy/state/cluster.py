@@ -64,7 +64,7 @@ class Cluster:
 
     def __init__(self, options: ClusterOptions = ClusterOptions(), changes: ChangeLog | None = None) -> None:
         self._options = options
-        self.changes = changes or ChangeLog()
+        self.changes = changes if changes is not None else ChangeLog()  # an empty one is false
         self.resources = ResourceTable()
         self.nodes = NodeColumns(self.resources, counts_all_resources=options.counts_all_resources)
         self.shapes = ShapeTable(self.resources)

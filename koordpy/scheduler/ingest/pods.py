@@ -31,9 +31,12 @@ class PodSink:
         jobs: Jobs,
         wakeups: Wakeups,
         in_flight: InFlight,
+        *,
+        on_pending: Callable[[Pod, PodRecord], None],
         on_gone: tuple[Callable[[str], None], ...] = (),
     ) -> None:
         self._cluster, self._jobs, self._wakeups, self._in_flight = cluster, jobs, wakeups, in_flight
+        self._on_pending = on_pending  # is told each pod that has no node
         self._on_gone = on_gone  # each is told the UID of a pod that is gone or finished
 
     def upsert(self, pod: Pod) -> None:
@@ -47,6 +50,8 @@ class PodSink:
             self._cluster.confirm_volumes(record)
         elif record.terminating:  # an assumption about a terminating pod holds room for nobody
             self._cluster.forget(record.uid)
+        else:
+            self._on_pending(pod, record)
         if record.defect:
             self._complain(record)
         self._jobs.pod_changed(record)

@@ -27,6 +27,7 @@ from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
 
 _OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 
@@ -55,6 +56,7 @@ class Sinks:
         recovery: Recovery,
         *,
         in_flight: InFlight,
+        on_pending: Callable[[Pod, PodRecord], None],
         on_pod_gone: tuple[Callable[[str], None], ...] = (),
         on_storage_changed: Callable[[], None],
     ) -> Sinks:
@@ -68,7 +70,7 @@ class Sinks:
             "CSIStorageCapacity": storage.capacities,
             "VolumeAttachment": storage.attachments,
         }
-        pods = PodSink(cluster, jobs, wakeups, in_flight, on_pod_gone)
+        pods = PodSink(cluster, jobs, wakeups, in_flight, on_pending=on_pending, on_gone=on_pod_gone)
 
         def guarded(sink: Sink[Any]) -> Sink[Any]:
             return GuardedSink(sink, recovery)

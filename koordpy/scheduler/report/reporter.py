@@ -61,7 +61,7 @@ class Reporter:
         self._client, self._cluster, self._lane, self._wall = client, cluster, lane, wall
         self._throttle, self._repeats = throttle, repeats
         self._events = EventRecorder(client, instance)
-        self._complained: dict[tuple[str, str], None] = {}  # gang and text, oldest first
+        self._complained: dict[tuple[str, str], None] = {}  # gang or namespace, and text; oldest first
 
     def scheduled(self, pod: PodRecord, node: str) -> Call:
         """The bind is through; returns what tells of it, which can wait until nobody waits for a bind."""
@@ -188,22 +188,27 @@ class Reporter:
         used = gang.spec.used_instead()
         nothing_usable = (no_minimum(gang),) if _lacks_minimum(gang) else ()
         for text in (*gang.spec.warnings, *nothing_usable, *(describe(complaint, used) for complaint in more)):
-            if self._is_new_complaint(gang, text):
+            if self._is_new_complaint(gang.id, text):
                 self.gang_event(gang, "Warning", "InvalidGangSpec", text)
         for declaration, member in gang.declarations():
             for complaint in declaration.complaints:
                 text = describe(complaint, used)
-                if self._is_new_complaint(gang, text):
+                if self._is_new_complaint(gang.id, text):
                     self._event(member, "Warning", "InvalidGangSpec", "Scheduling", text)
+
+    def looks_misspelt(self, pod: PodRecord, text: str) -> None:
+        """A key or a name of a pod looks like one of ours: said once for all pods of a namespace that share it."""
+        if self._is_new_complaint(pod.namespace, text):
+            self._event(pod, "Warning", "LooksMisspelt", "Scheduling", text)
 
     def abandon(self, pod: PodRecord) -> None:
         """Its gang timed out: the pod is left alone until its owner takes the annotation away."""
         self._lane.put(partial(self._annotate, ref(pod), {GANG_TIMEOUT: "true"}))
 
-    def _is_new_complaint(self, gang: Gang, text: str) -> bool:
-        if (gang.id, text) in self._complained:
+    def _is_new_complaint(self, about: str, text: str) -> bool:
+        if (about, text) in self._complained:
             return False
-        self._complained[gang.id, text] = None
+        self._complained[about, text] = None
         if len(self._complained) > _MOST_COMPLAINTS:
             del self._complained[next(iter(self._complained))]
         return True

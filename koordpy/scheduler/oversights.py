@@ -1,0 +1,96 @@
+"""What looks like a mistake of a user's, and would otherwise be seen by nobody: one Warning event for each.
+
+A PodGroup that no pod names, pods whose label names no PodGroup, keys of ours that are misspelt, a scheduler's name
+that is nearly ours. Nothing is refused because of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from koordpy.api.keys import POD_GROUP
+from koordpy.api.pod import Pod
+from koordpy.api.spelling import likely, likely_key
+from koordpy.scheduler.report.reporter import Reporter
+from koordpy.state.cluster import Cluster
+from koordpy.state.gangs.gang import Gang
+from koordpy.state.gangs.groups import GangGroup
+from koordpy.state.pods import PodRecord
+
+_PATIENCE_S = 60.0  # pods and PodGroups are made one after the other, in whatever order
+
+
+class Oversights:
+    """Looks at pods as they come, and at gangs that stay half there for a minute."""
+
+    def __init__(
+        self, cluster: Cluster, reporter: Reporter, schedulers: Collection[str], clock: Callable[[], float]
+    ) -> None:
+        self._cluster, self._reporter, self._clock = cluster, reporter, clock
+        self._schedulers = frozenset(schedulers)
+        self._due: dict[str, float] = {}  # gangs that are half there, and when that is worth a warning; oldest first
+
+    # --- pods ---
+
+    def look_at_pod(self, pod: Pod, record: PodRecord) -> None:
+        """A pod without a node appeared or changed."""
+        if record.scheduler in self._schedulers:
+            for key in (*pod.metadata.labels, *pod.metadata.annotations):
+                if meant := likely_key(key):
+                    self._warn_about(record, f"{key} means nothing to {record.scheduler}; did you mean {meant}?")
+        elif record.gang and (meant := likely(record.scheduler, self._schedulers)):
+            text = f"schedulerName {record.scheduler} is none of ours, so this pod is no member of gang {record.gang}"
+            self._warn_about(record, f"{text}; did you mean {meant}?")
+
+    def _warn_about(self, record: PodRecord, text: str) -> None:
+        self._reporter.looks_misspelt(record, text)
+
+    # --- gangs ---
+
+    def look_at(self, groups: Iterable[GangGroup]) -> None:
+        for gang_id in {gang_id for group in groups for gang_id in group}:
+            gang = self._cluster.gangs.get(gang_id)
+            if gang is None or not self._problem(gang):
+                self._due.pop(gang_id, None)
+            elif gang_id not in self._due:
+                self._due[gang_id] = self._clock() + _PATIENCE_S
+
+    def seconds_to_next(self) -> float | None:
+        first = next((due for due in self._due.values() if due < float("inf")), None)
+        return max(0.0, first - self._clock()) if first is not None else None
+
+    def act(self) -> None:
+        now = self._clock()
+        for gang_id in [gang_id for gang_id, due in self._due.items() if due <= now]:
+            del self._due[gang_id]
+            self._due[gang_id] = float("inf")  # said once, until it is mended
+            gang = self._cluster.gangs.get(gang_id)
+            problem = self._problem(gang) if gang is not None else None
+            if gang is not None and problem is not None:
+                self._reporter.gang_event(gang, "Warning", *problem)
+
+    def clear(self) -> None:
+        self._due.clear()
+
+    def _problem(self, gang: Gang) -> tuple[str, str] | None:
+        """The reason of the event and its text; None: all is well, or nobody speaks of the gang any more."""
+        has_pods = any((gang.pending, gang.assumed, gang.bound, gang.absent, gang.finished))
+        if gang.pod_groups and not has_pods:
+            meant = self._others_like(gang, lambda other: other.by_pod_group and not other.pod_groups)
+            ending = f"; pods name {meant}, which does not exist" if meant else ""
+            return "NoPods", f"no pod of the namespace has the label {POD_GROUP}: {_name(gang)}{ending}"
+        if gang.by_pod_group and not gang.pod_groups:
+            meant = self._others_like(gang, lambda other: bool(other.pod_groups))
+            ending = f"; did you mean {meant}?" if meant else ""
+            return "PodGroupNotFound", f"its label names PodGroup {_name(gang)}, which does not exist{ending}"
+        return None
+
+    def _others_like(self, gang: Gang, suits: Callable[[Gang], bool]) -> str:
+        """The name of a gang of the same namespace that was probably meant."""
+        namespace = gang.id.partition("/")[0]
+        others = {_name(each) for each in self._cluster.gangs if each.id.startswith(f"{namespace}/") and suits(each)}
+        return likely(_name(gang), others)
+
+
+def _name(gang: Gang) -> str:
+    return gang.id.partition("/")[2]
