@@ -10,7 +10,7 @@ whenever the node is known.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -31,6 +31,7 @@ from koordpy.state.eviction import ByPriority, EvictionPolicy, Preemptor, Reach,
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.spec import GangDefaults
 from koordpy.state.gangs.table import GangTable
+from koordpy.state.labelkeys import LabelKeys
 from koordpy.state.nodes.columns import NodeColumns
 from koordpy.state.nodes.resources import MOST, ResourceTable, amount
 from koordpy.state.nominations import Nominations
@@ -44,7 +45,6 @@ from koordpy.state.workloads import Workloads
 
 # A nominated pod counts on its node as a pod there does: not only its room may have been in the way, but its rules.
 _LEFT = EventKind.ROOM_FREED | EventKind.POD_LEFT
-_FEW_KEYS = 64  # label keys that selectors ask for; those that none asks for any more are dropped only beyond this
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,7 @@ class Cluster:
         self.leaving: dict[str, PodRecord] = {}  # by UID: pods on nodes that are terminating, victims or not
         self._refusing: set[str] = set()  # UIDs of pods that the API server would not let us evict
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)  # node name -> UIDs counted there
-        self._label_keys: Counter[str] = Counter()  # how many pods carry a label of each key
-        self._most_keys = _FEW_KEYS
+        self._label_keys = LabelKeys(self.shapes, self.workloads)
         self.census.fit(self.nodes.capacity)
 
     @property
@@ -149,7 +148,7 @@ class Cluster:
         if record.terminating and record.bound:
             self.leaving[record.uid] = record
         self.pods[record.uid] = record
-        self._count_label_keys(known, record)
+        self._label_keys.count(known, record)
         self.gangs.member_changed(known, record)
         event = self._follow_nomination(record)
         if self._is_new_victim(known, record):
@@ -175,7 +174,7 @@ class Cluster:
         record = self.pods.pop(uid, None)
         if record is None:
             return None
-        self._count_label_keys(record, None)
+        self._label_keys.count(record, None)
         self.gangs.member_gone(record)
         self.leaving.pop(uid, None)
         self._refusing.discard(uid)
@@ -225,17 +224,8 @@ class Cluster:
         self.gangs.set_pod_group(api_group, key, pod_group)
 
     def learn_keys(self, keys: Iterable[str]) -> None:
-        """Selectors ask for these label keys: pods that differ in them have different shapes from now on.
-
-        Anybody can invent keys. A key that no pod carries costs a lookup; one that pods carry, a walk over the pods.
-        """
-        new = set(keys) - self.shapes.selected_keys
-        if not new:
-            return
-        self.shapes.selected_keys |= new
-        if len(self.shapes.selected_keys) > self._most_keys:
-            self._drop_keys(keep=new)
-        carried = new & self._label_keys.keys()
+        """Selectors ask for these label keys: pods that differ in them have different shapes from now on."""
+        carried = self._label_keys.learn(keys)
         for record in self.pods.values() if carried else ():
             if record.shape is not None and record.labels.keys() & carried:
                 self._reshape(record)
@@ -247,15 +237,6 @@ class Cluster:
         record.shape = self.shapes.shape(traits)
         self._count(record, 1)
         self.changes.add_reshaped(record.uid)
-
-    def _drop_keys(self, keep: set[str]) -> None:
-        """Keys that no selector asks for any more, or that nobody carries and nobody asks for, cost nothing again.
-
-        Those that pods carry stay: dropping and learning them would give all these pods other shapes each time.
-        """
-        asked = self.workloads.selected_keys().union(keep, *(keys_asked_by(shape) for shape in self.shapes))
-        self.shapes.selected_keys &= asked | self._label_keys.keys()
-        self._most_keys = max(_FEW_KEYS, 2 * len(self.shapes.selected_keys))
 
     # --- what the scheduler assumes ---
 
@@ -349,7 +330,7 @@ class Cluster:
         self.evictable.clear()
         self._on_node.clear()
         self.leaving = {uid: pod for uid, pod in self.pods.items() if pod.terminating and pod.bound}
-        self._label_keys = Counter(key for pod in self.pods.values() for key in pod.labels)
+        self._label_keys.recount(self.pods.values())
         self.nominations.recount(self.pods)
         self.gangs.recount(self.pods.values())
         for record in self.pods.values():
@@ -394,16 +375,6 @@ class Cluster:
         """A nomination that ends frees room for others."""
         ended = self.nominations.update(record)
         return ClusterEvent(_LEFT, ended) if ended else NO_EVENT
-
-    def _count_label_keys(self, before: PodRecord | None, now: PodRecord | None) -> None:
-        if before is not None and now is not None and before.labels == now.labels:
-            return
-        for key in before.labels if before is not None else ():
-            self._label_keys[key] -= 1
-            if not self._label_keys[key]:
-                del self._label_keys[key]
-        for key in now.labels if now is not None else ():
-            self._label_keys[key] += 1
 
     def _is_new_victim(self, known: PodRecord | None, record: PodRecord) -> bool:
         """Jobs may have been refused because this pod could not be evicted."""
