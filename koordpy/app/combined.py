@@ -19,7 +19,7 @@ from koordpy.kube.watch.shared import SharedReflectors
 
 async def run(settings: Settings) -> None:
     """Until cancelled; raises CannotStart, BadCredentials or CannotServe with one line for the user."""
-    credentials = await load_credentials(settings.kubeconfig)
+    credentials = await load_credentials(settings.kubeconfig, settings.context)
     async with (
         HttpTransport(credentials, connections=connections(settings)) as transport,
         HttpTransport(credentials, connections=WORKERS) as for_statuses,

@@ -42,7 +42,7 @@ async def run(settings: Settings, serving: Serving | None) -> None:
 
     `settings` are the scheduler's: which pods are ours, how leaders are elected, and where the API server is.
     """
-    credentials = await load_credentials(settings.kubeconfig)
+    credentials = await load_credentials(settings.kubeconfig, settings.context)
     async with HttpTransport(credentials, connections=WORKERS) as transport:
         client = Client(transport)
         await check_reachable(client, "/api/v1/pods")

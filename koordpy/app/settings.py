@@ -40,3 +40,4 @@ class Settings:
     protected_namespaces: frozenset[str] = frozenset()  # nobody there is ever evicted
     volume_bind_timeout_s: float = 600.0  # kube-scheduler's; a provisioner can take minutes
     kubeconfig: str | None = None
+    context: str | None = None  # of the kubeconfig; its current one

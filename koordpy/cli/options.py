@@ -16,12 +16,26 @@ Flags = dict[str, str | int | bool | None]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def _cluster_options() -> tuple[Callable[[Command], Command], ...]:
+    return (
+        click.option(
+            "--kubeconfig",
+            metavar="FILE",
+            help="Kubeconfig; else $KUBECONFIG, else the service account of the pod, else ~/.kube/config.",
+        ),
+        click.option("--context", metavar="NAME", help="A context of the kubeconfig. [default: its current one]"),
+    )
+
+
+def with_cluster_options(command: Command) -> Command:
+    """Where the cluster is, and who we are to it."""
+    return _decorated(command, _cluster_options())
+
+
 def process_options(*, port: int) -> Callable[[Command], Command]:
     """The options of a process that talks to a cluster; its health is on `port` unless told otherwise."""
     options = (
-        click.option(
-            "--kubeconfig", metavar="FILE", help="Kubeconfig; else $KUBECONFIG, else the service account of the pod."
-        ),
+        *_cluster_options(),
         click.option("--config", metavar="FILE", help="A KubeSchedulerConfiguration; flags override it."),
         click.option(
             "--leader-elect",
@@ -53,11 +67,15 @@ def process_options(*, port: int) -> Callable[[Command], Command]:
     )
 
     def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
+        return _decorated(command, options)
 
     return decorate
+
+
+def _decorated(command: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def begin(flags: Flags) -> Settings:
@@ -98,4 +116,6 @@ def _settings(flags: Flags) -> Settings:
         )
     if flags["kubeconfig"]:
         settings = replace(settings, kubeconfig=str(flags["kubeconfig"]))
+    if flags["context"]:
+        settings = replace(settings, context=str(flags["context"]))
     return settings

@@ -21,8 +21,8 @@ current-context: x
 """
 
 
-def only_line_of_failure(*arguments: str | Path) -> str:
-    answer = koordpy("run", *arguments)
+def only_line_of_failure(*arguments: str | Path, **environment: str) -> str:
+    answer = koordpy("run", *arguments, **environment)
     assert answer.returncode == 1, answer.stderr
     (line,) = answer.stderr.splitlines()
     return line
@@ -56,8 +56,20 @@ def test_an_unreachable_server_is_named(tmp_path):
     assert f"cannot connect to http://127.0.0.1:{port}" in line
 
 
+def test_the_kubeconfig_at_home_is_used_and_its_context_can_be_chosen(tmp_path):
+    port = free_port()
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube" / "config").write_text(DEAD_SERVER.format(port=port))
+    assert f"cannot connect to http://127.0.0.1:{port}" in only_line_of_failure(HOME=str(tmp_path))
+    line = only_line_of_failure("--context", "other", HOME=str(tmp_path))
+    assert line == f"koordpy: kubeconfig {tmp_path}/.kube/config: there is no context 'other'; there are x"
+
+
 def test_no_credentials_at_all_says_what_was_looked_for():
-    assert "no --kubeconfig and no KUBECONFIG" in only_line_of_failure()
+    line = only_line_of_failure()
+    assert line == (
+        "koordpy: no --kubeconfig, no KUBECONFIG and no ~/.kube/config, and this is not a pod with a service account"
+    )
 
 
 @pytest.mark.parametrize(

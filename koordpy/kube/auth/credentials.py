@@ -1,7 +1,7 @@
 """Credentials from a kubeconfig, or from the service account of the pod that koordpy runs in.
 
-`identity.py` reads plain kubeconfigs. kubernetes_asyncio reads all others (exec plugins, OIDC, several files). This is
-the only module that imports it, and only when it is needed, because the import takes half a second.
+`identity.py` reads plain kubeconfigs. kubernetes_asyncio reads all others (exec plugins, OIDC). This is the only module
+that imports it, and only when it is needed, because the import takes half a second.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 import ssl
 import time
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, Protocol
 
 import structlog
 
-from koordpy.kube.auth import identity
+from koordpy.kube.auth import identity, kubeconfigs
 from koordpy.kube.auth.certificates import Certificates
 from koordpy.kube.auth.proxies import BadProxy, proxy_for
 
@@ -101,13 +101,22 @@ class Credentials:
 
 
 async def load_credentials(kubeconfig: str | None, context: str | None = None) -> Credentials:
-    """From `--kubeconfig`, else `KUBECONFIG`, else the service account of the pod."""
-    path = kubeconfig or os.environ.get("KUBECONFIG")
-    if path:
-        if not any(Path(part).expanduser().is_file() for part in path.split(os.pathsep)):  # noqa: ASYNC240 - at start only
-            raise BadCredentials(f"kubeconfig {path}: no such file")
-        return await _from_kubeconfig(path, context)
-    return await _from_cluster()
+    """From `--kubeconfig`, else `KUBECONFIG`, else the service account of the pod, else `~/.kube/config`.
+
+    A context is one of a kubeconfig: whoever names one does not mean the service account.
+    """
+    path = kubeconfigs.named_by_user(kubeconfig, os.environ)
+    if path and not kubeconfigs.files_of(path):
+        raise BadCredentials(f"kubeconfig {path}: no such file")
+    if not path and not context and identity.in_a_pod():
+        return await _from_cluster()
+    path = path or kubeconfigs.of_home()
+    if path is None:
+        raise BadCredentials(
+            "no --kubeconfig, no KUBECONFIG and no ~/.kube/config"
+            + (f" to find context {context!r} in" if context else ", and this is not a pod with a service account")
+        )
+    return await _from_kubeconfig(path, context)
 
 
 async def _from_kubeconfig(path: str, context: str | None) -> Credentials:
@@ -141,7 +150,7 @@ async def _from_special_kubeconfig(path: str, context: str | None) -> Credential
     from kubernetes_asyncio import client  # noqa: PLC0415 - heavy, see the module docstring
 
     configuration = client.Configuration()
-    source = _KubeconfigSource(path, context)
+    source = _KubeconfigSource(*_as_for_kubectl(path, context))
     try:
         async with asyncio.timeout(_LOAD_TIMEOUT_S):
             await source.load(configuration, force=True)
@@ -150,6 +159,16 @@ async def _from_special_kubeconfig(path: str, context: str | None) -> Credential
         raise BadCredentials(f"kubeconfig {path}: its exec plugin took over {_LOAD_TIMEOUT_S:.0f} s") from None
     except Exception as error:  # the loader raises whatever the structure of the file makes it stumble over
         raise BadCredentials(f"kubeconfig {path}: {_one_line(error)}") from error
+
+
+def _as_for_kubectl(path: str, context: str | None) -> tuple[str, str | None]:
+    """Of several files those that say something, and the first current context: the library takes the last."""
+    if os.pathsep not in path:
+        return path, context
+    files = [file for file in kubeconfigs.files_of(path) if file.stat().st_size]
+    with suppress(Exception):  # whatever is wrong with the files, the library says it
+        context = kubeconfigs.chosen_context(kubeconfigs.joined(files), context)
+    return os.pathsep.join(map(str, files)), context
 
 
 class _KubeconfigSource:
@@ -176,9 +195,7 @@ async def _from_cluster() -> Credentials:
     except BadProxy as error:
         raise BadCredentials(str(error)) from error
     except (OSError, ValueError) as error:
-        raise BadCredentials(
-            f"no --kubeconfig and no KUBECONFIG, and this is not a pod with a service account: {_one_line(error)}"
-        ) from error
+        raise BadCredentials(f"the service account of this pod cannot be used: {_one_line(error)}") from error
 
 
 def _one_line(error: BaseException) -> str:

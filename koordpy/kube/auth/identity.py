@@ -1,8 +1,8 @@
 """Plain credentials: the service account of a pod, and kubeconfigs with tokens or client certificates.
 
 Importing kubernetes_asyncio takes 0.4 s of CPU and 40 MB, most of what a scheduler needs to start. So the common cases
-are read here. All others (exec plugins, OIDC, several files, errors that need a good message) are left to that library;
-see `credentials.py`.
+are read here. All others (exec plugins, OIDC, errors that need a good message) are left to that library; see
+`credentials.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from koordpy.kube.auth.kubeconfigs import chosen_context, files_of, joined
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _FILES = ("client-certificate", "client-key", "certificate-authority")
@@ -43,6 +45,12 @@ class Identity:
 # --- the service account ---
 
 
+def in_a_pod() -> bool:
+    """As client-go finds out: the address of the API server is in the environment, and the token is mounted."""
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
+    return bool(host and port and (_SERVICE_ACCOUNT / "token").is_file())
+
+
 def of_service_account() -> Identity:
     """Raises OSError or ValueError, with a message for the user, outside of a pod."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
@@ -59,19 +67,18 @@ def of_service_account() -> Identity:
 
 
 def of_kubeconfig(path: str, context: str | None) -> Identity | None:
-    """None if the file is not plain, or invalid; raises OSError or ValueError if its token cannot be read."""
-    if os.pathsep in path:
-        return None
-    file = Path(path).expanduser()
+    """None if it is not plain, or invalid; raises OSError or ValueError if there is no such token or context."""
     try:
-        found = _entries(yaml.safe_load(file.read_bytes()), context)
+        content = joined(files_of(path))
+        chosen = chosen_context(content, context)
+        found = _entries(content, chosen)
     except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, TypeError, StopIteration):
         return None
     if found is None or not _is_plain(*found):
         return None
     cluster, user = found
     try:
-        files = {name: _path_of(name, {**cluster, **user}, file.parent) for name in _FILES}
+        files = {name: _path_of(name, {**cluster, **user}) for name in _FILES}
     except ValueError:
         return None
     return Identity(
@@ -82,13 +89,13 @@ def of_kubeconfig(path: str, context: str | None) -> Identity | None:
         verify_ssl=not cluster.get("insecure-skip-tls-verify", False),
         tls_server_name=cluster.get("tls-server-name") or None,
         proxy=cluster.get("proxy-url") or None,
-        api_key=_api_key(user, file.parent),
+        api_key=_api_key(user),
     )
 
 
-def _entries(content: Any, context: str | None) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def _entries(content: Any, context: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """The cluster and the user of a context."""
-    chosen = _named(content["contexts"], context or content["current-context"])["context"]
+    chosen = _named(content["contexts"], context)["context"]
     cluster = _named(content["clusters"], chosen["cluster"])["cluster"]
     user = _named(content["users"], chosen["user"])["user"]
     if not isinstance(cluster, dict) or not isinstance(user or {}, dict):
@@ -107,10 +114,10 @@ def _is_plain(cluster: dict[str, Any], user: dict[str, Any]) -> bool:
     return all(isinstance(text, str) for text in texts) and bool(cluster.get("server"))
 
 
-def _api_key(user: dict[str, Any], directory: Path) -> dict[str, str]:
+def _api_key(user: dict[str, Any]) -> dict[str, str]:
     """The bearer token; `tokenFile` takes precedence over `token`, as in kubectl."""
     if user.get("tokenFile"):
-        return {"BearerToken": _token_in(directory / user["tokenFile"])}
+        return {"BearerToken": _token_in(Path(user["tokenFile"]))}
     return {"BearerToken": f"Bearer {user['token']}"} if user.get("token") else {}
 
 
@@ -121,7 +128,7 @@ def _token_in(file: Path) -> str:
     return f"Bearer {token}"
 
 
-def _path_of(name: str, entries: dict[str, str], directory: Path) -> str | None:
+def _path_of(name: str, entries: dict[str, str]) -> str | None:
     """The path of a certificate or key; inline data is written to a file, since OpenSSL reads files only.
 
     As in kubectl, inline data takes precedence over a path.
@@ -129,7 +136,7 @@ def _path_of(name: str, entries: dict[str, str], directory: Path) -> str | None:
     data = entries.get(f"{name}-data")
     if data:
         return _temporary_file(base64.b64decode(data, validate=True))
-    return str(directory / entries[name]) if entries.get(name) else None
+    return entries.get(name) or None
 
 
 _temporary_files: dict[bytes, str] = {}
