@@ -1,71 +1,185 @@
-"""Strict parsing of documents that people write by hand: an error names the field and the value."""
+"""Strict parsing of documents that people write by hand: an error names the field and the value.
+
+Every error is reported, not only the first: a document with errors is parsed part by part, without the parts that are
+wrong.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
-import msgspec.inspect
+
+from koordpy.api.errors import MalformedValue
 
 T = TypeVar("T")
 
 # A message of msgspec: the problem, and its place unless at the top.
-_PROBLEM = re.compile(r"(?P<text>.*?)(?: - at `(?:key` in `)?\$(?P<place>.*)`)?", re.DOTALL)
+_PROBLEM = re.compile(r"(?P<text>.*?)(?: - at `(?P<key>key` in `)?\$(?P<place>.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+_BROKEN: Any = object()  # stands for a part that cannot be read
+
+# A span of time in Go's words. YAML makes a number of `10`, and nobody should have to guess its unit.
+Duration = Annotated[str, msgspec.Meta(extra={"wants": "a duration such as 10s"})]
 
 
 class Misread(ValueError):
-    """The document cannot be used; `str()` is one line that names the field and the value."""
+    """The document cannot be used; each of `lines` names a field and its value, and `str()` is the first of them."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__(lines[0])
+        self.lines = lines
 
 
 class Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """A part of such a document; field names are those of the API, in snake case."""
 
 
+class Mistakes:
+    """Collects what is wrong; said twice, it is one mistake."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(self._lines)
+
+    def add(self, *lines: str) -> None:
+        self._lines |= dict.fromkeys(lines)
+
+    def about(self, *places: str) -> bool:
+        """Something at one of these places, or below it, is wrong."""
+        return any(line.startswith(places) for line in self._lines)
+
+    @contextmanager
+    def collected(self, place: str = "") -> Iterator[None]:
+        """What is raised inside is a mistake at this place."""
+        try:
+            yield
+        except Misread as error:
+            self.add(*(place + line for line in error.lines))
+        except MalformedValue as error:
+            self.add(f"{place}{error}")
+
+    def raise_any(self) -> None:
+        if self._lines:
+            raise Misread(*self._lines)
+
+
 def read_strictly(document: object, struct: type[T]) -> T:
-    """The document as a struct; raises Misread."""
+    """The document as a struct; raises Misread with every mistake."""
     try:
         return msgspec.convert(document, struct)
     except msgspec.ValidationError as error:
-        raise Misread(_readable(str(error), document, struct)) from None
+        lines: list[str] = []
+        _read(document, struct, "", lines)
+        raise Misread(*lines or [_readable(str(error), document, struct, "")]) from None
 
 
-def _readable(problem: str, document: object, struct: type) -> str:
-    """`Object contains unknown field `x` - at `$.profiles[0]`` becomes `profiles[0].x: unknown field`."""
+def read_what_can_be_read(document: object, struct: type[T], mistakes: Mistakes) -> T | None:
+    """The document as a struct without what is wrong in it; None if nothing is left of it."""
+    lines: list[str] = []
+    rest = _read(document, struct, "", lines)
+    mistakes.add(*lines)
+    return None if rest is _BROKEN else msgspec.convert(rest, struct)
+
+
+# --- part by part ---
+
+
+def _read(value: Any, kind: Any, place: str, lines: list[str]) -> Any:
+    """The value without what is wrong in it, which is named in `lines`; `_BROKEN` if that leaves nothing of use."""
+    inner = _without_none(kind) if value is not None else kind
+    bare = get_args(inner)[0] if get_origin(inner) is Annotated else inner
+    if isinstance(bare, type) and issubclass(bare, msgspec.Struct) and isinstance(value, dict):
+        rest = _read_fields(value, bare, place, lines)
+    elif get_origin(bare) in (list, tuple) and isinstance(value, list):
+        items = [_read(each, get_args(bare)[0], f"{place}[{i}]", lines) for i, each in enumerate(value)]
+        # Without one of its items the others would have other numbers.
+        rest = items if all(item is not _BROKEN for item in items) else _BROKEN
+    else:
+        rest = value
+    if rest is _BROKEN:
+        return rest
+    try:
+        msgspec.convert(rest, kind)
+    except msgspec.ValidationError as error:
+        lines.append(_readable(str(error), value, inner, place))
+        return _BROKEN
+    return rest
+
+
+def _read_fields(value: dict[Any, Any], struct: type[msgspec.Struct], place: str, lines: list[str]) -> Any:
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    rest: dict[str, Any] = {}
+    for key, said in value.items():
+        if not isinstance(key, str):
+            lines.append(f"{place or 'document'}: a key is wrong: expected str, got {type(key).__name__}")
+        elif key not in fields:
+            lines.append(f"{_below(place, key)}: unknown field")
+        elif (read := _read(said, fields[key].type, _below(place, key), lines)) is not _BROKEN:
+            rest[key] = read
+    required = [name for name, field in fields.items() if field.required]
+    lines += [f"{_below(place, name)}: is missing" for name in required if name not in value]
+    return rest if all(name in rest for name in required) else _BROKEN
+
+
+def _below(place: str, key: str) -> str:
+    return f"{place}.{key}" if place else key
+
+
+def _without_none(kind: Any) -> Any:
+    """`X` of `X | None`."""
+    if get_origin(kind) not in (Union, types.UnionType):
+        return kind
+    return next(each for each in get_args(kind) if each is not types.NoneType)
+
+
+# --- in words ---
+
+
+def _readable(problem: str, value: Any, kind: Any, place: str) -> str:
+    """`Expected `int`, got `str` - at `$[0]`` becomes `profiles[0]: 'a' is wrong: expected int, got str`."""
     found = _PROBLEM.fullmatch(problem)
-    text, place = (found["text"], found["place"] or "") if found else (problem, "")
-    place = place.lstrip(".")
-    if field := re.fullmatch(r"Object (contains unknown|missing required) field `(.*)`", text):
-        kind = "unknown field" if field[1] == "contains unknown" else "is missing"
-        return f"{place}.{field[2]}: {kind}".lstrip(".")
-    if "`key` in" in problem:
-        return f"{place or 'document'}: a key is wrong: {text.replace('`', '').lower()}"
-    value = f"{place or 'document'}: {_shown(_at(document, place))}"
-    if text.startswith("Invalid enum value"):
-        return f"{value} is none of {', '.join(_choices(struct, place))}"
+    text, below = (found["text"], found["place"] or "") if found else (problem, "")
+    where = (place + below).lstrip(".") or "document"
     complaint = text.replace("`", "")
-    return f"{value} is wrong: {complaint[:1].lower()}{complaint[1:]}"
+    if found and found["key"]:
+        return f"{where}: a key is wrong: {complaint.lower()}"
+    said = _at(value, below)
+    if isinstance(said, (int, float)) and not isinstance(said, bool) and (wants := _wanted(kind)):
+        return f"{where}: wants {wants}, not the number {said}"
+    if text.startswith("Invalid enum value") and not below:
+        return f"{where}: {_shown(said)} is none of {', '.join(map(str, _choices(kind)))}"
+    return f"{where}: {_shown(said)} is wrong: {complaint[:1].lower()}{complaint[1:]}"
 
 
-def _at(document: Any, place: str) -> Any:
-    """The value at a place such as `profiles[0].plugins`, or its nearest ancestor."""
+def _wanted(kind: Any) -> str:
+    """What a field is for, in words, if its type says so."""
+    metas = (meta for meta in getattr(kind, "__metadata__", ()) if isinstance(meta, msgspec.Meta))
+    return next((str(meta.extra["wants"]) for meta in metas if meta.extra and "wants" in meta.extra), "")
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) is Literal else ()
+
+
+def _at(value: Any, place: str) -> Any:
+    """What stands at `.plugins[0]` below a value, as far as the way can be followed."""
     for key, number in _STEP.findall(place):
         try:
-            document = document[key or int(number)]
+            value = value[key or int(number)]
         except (KeyError, IndexError, TypeError):
             break
-    return document
-
-
-def _choices(struct: type, place: str) -> tuple[str, ...]:
-    """The allowed values at a place."""
-    kind: Any = msgspec.inspect.type_info(struct)
-    for key, _ in _STEP.findall(place):
-        inner = next(field.type for field in kind.fields if field.encode_name == key) if key else kind.item_type
-        several = inner.types if isinstance(inner, msgspec.inspect.UnionType) else (inner,)
-        kind = next(one for one in several if not isinstance(one, msgspec.inspect.NoneType))
-    return tuple(map(str, kind.values))
+    return value
 
 
 def _shown(value: object) -> str:

@@ -1,8 +1,9 @@
 """The configuration file: a `KubeSchedulerConfiguration`, read strictly.
 
 An unknown field, a value of the wrong kind or a duplicate profile stops the start with one line that names the field
-and the value: a scheduler that silently ignores half of its configuration is found out at 3 a.m. Fields that are legal
-in kube-scheduler but have no meaning here are accepted and listed.
+and the value: a scheduler that silently ignores half of its configuration is found out at 3 a.m. All mistakes of a file
+are found at once (`koordpy config check`). Fields that are legal in kube-scheduler but have no meaning here are
+accepted and listed.
 """
 
 from __future__ import annotations
@@ -10,14 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 import yaml
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.strict import Misread, Strict, read_strictly
+from koordpy.api.strict import Misread, Mistakes, read_what_can_be_read
 from koordpy.api.times import seconds_of_duration
+from koordpy.app.configschema import (
+    API_VERSION,
+    KIND,
+    ConfigFile,
+    LeaderElectionPart,
+    PluginSetPart,
+    PluginsPart,
+    ProfilePart,
+)
 from koordpy.app.coscheduling import PLUGIN as COSCHEDULING
 from koordpy.app.coscheduling import WITHOUT_MEANING as COSCHEDULING_WITHOUT_MEANING
 from koordpy.app.coscheduling import read_coscheduling
@@ -25,13 +34,11 @@ from koordpy.app.settings import LeaderElection, Settings
 from koordpy.kube.leader import Timing
 from koordpy.plan.framework.arguments import volume_bind_timeout_s
 from koordpy.plan.framework.profile import Profile
-from koordpy.plan.framework.profiles import PluginSet, ProfileSpec, build_profile
+from koordpy.plan.framework.profiles import ProfileSpec, build_profile
 from koordpy.plan.framework.registry import WITHOUT_MEANING
 from koordpy.scheduler.settings import GangSettings
 from koordpy.state.gangs.spec import GangDefaults
 
-_API_VERSION = "kubescheduler.config.k8s.io/v1"
-_KIND = "KubeSchedulerConfiguration"
 _WITHOUT_MEANING = (
     "parallelism",
     "percentage_of_nodes_to_score",
@@ -42,258 +49,221 @@ _WITHOUT_MEANING = (
 
 _OF_GANGS = frozenset(COSCHEDULING_WITHOUT_MEANING)
 _WITH_MEANING = ("multi_point", "filter", "score")  # of the extension points
+_MIGRATE = "koordpy config migrate turns it into one"
 
 
 class BadConfig(Exception):
-    """The file cannot be used; `str()` is one line that names the file, the field and the value."""
+    """The file cannot be used.
 
+    Each of `mistakes` names a field and its value; `str()` is one line with the file and the first of them.
+    """
 
-class _LeaderElection(Strict):
-    leader_elect: bool = True
-    lease_duration: str = "15s"
-    renew_deadline: str = "10s"
-    retry_period: str = "2s"
-    resource_lock: str = "leases"
-    resource_name: str = "koord-scheduler"
-    resource_namespace: str = "kube-system"
-
-
-class _ClientConnection(Strict):
-    kubeconfig: str = ""
-    accept_content_types: str = ""
-    content_type: str = ""
-    qps: float = 0
-    burst: int = 0
-
-
-class _Plugin(Strict):
-    name: str
-    weight: int = 0
-
-
-class _PluginSet(Strict):
-    enabled: list[_Plugin] = []
-    disabled: list[_Plugin] = []
-
-    def chosen(self) -> PluginSet:
-        return PluginSet(
-            enabled=tuple((plugin.name, plugin.weight) for plugin in self.enabled),
-            disabled=tuple(plugin.name for plugin in self.disabled),
-        )
-
-
-class _Plugins(Strict):
-    multi_point: _PluginSet = msgspec.field(default_factory=_PluginSet)
-    filter: _PluginSet = msgspec.field(default_factory=_PluginSet)
-    score: _PluginSet = msgspec.field(default_factory=_PluginSet)
-    pre_enqueue: _PluginSet | None = None
-    queue_sort: _PluginSet | None = None
-    pre_filter: _PluginSet | None = None
-    post_filter: _PluginSet | None = None
-    pre_score: _PluginSet | None = None
-    reserve: _PluginSet | None = None
-    permit: _PluginSet | None = None
-    pre_bind: _PluginSet | None = None
-    bind: _PluginSet | None = None
-    post_bind: _PluginSet | None = None
-
-
-class _PluginConfig(Strict):
-    name: str
-    args: dict[str, Any] = {}
-
-
-class _OfAProfile(Strict):
-    """What koordpy adds, under a key of its own."""
-
-    preemption: Literal["PreemptLowerPriority", "Never"] = "PreemptLowerPriority"
-
-
-class _OfAll(_OfAProfile):
-    protected_namespaces: list[str] = []
-
-
-class _Profile(Strict):
-    scheduler_name: str = "koord-scheduler"
-    koordpy: _OfAProfile = msgspec.field(default_factory=_OfAProfile)
-    percentage_of_nodes_to_score: int | None = None
-    plugins: _Plugins = msgspec.field(default_factory=_Plugins)
-    plugin_config: list[_PluginConfig] = []
-
-
-class _File(Strict):
-    api_version: str
-    kind: str
-    leader_election: _LeaderElection = msgspec.field(default_factory=_LeaderElection)
-    client_connection: _ClientConnection = msgspec.field(default_factory=_ClientConnection)
-    pod_initial_backoff_seconds: int = 1
-    pod_max_backoff_seconds: int = 10
-    profiles: list[_Profile] = msgspec.field(default_factory=lambda: [_Profile()])
-    koordpy: _OfAll = msgspec.field(default_factory=_OfAll)
-    parallelism: int | None = None
-    percentage_of_nodes_to_score: int | None = None
-    enable_profiling: bool | None = None
-    enable_contention_profiling: bool | None = None
-    delay_cache_until_active: bool | None = None
+    def __init__(self, path: str, *mistakes: str) -> None:
+        more = len(mistakes) - 1
+        rest = f" (and {more} more: koordpy config check {path})" if more else ""
+        super().__init__(f"{path}: {mistakes[0]}{rest}")
+        self.path, self.mistakes = path, mistakes
 
 
 class _SafeLoader(yaml.SafeLoader):
     """YAML in which a key stands once; by default the last one would win without a word."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.twice: list[str] = []
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names: set[str] = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in names:
-                raise Misread(f"{key.value}: stands there twice, again in line {key.start_mark.line + 1}")
+                self.twice.append(f"{key.value}: stands there twice, again in line {key.start_mark.line + 1}")
             names.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def read_settings(path: str) -> tuple[Settings, list[str]]:
-    """The settings of a file, and the fields in it that are accepted without having a meaning here."""
+    """The settings of a file, and the fields in it that are accepted without having a meaning here; or BadConfig."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-        document = yaml.load(text, Loader=_SafeLoader)  # noqa: S506 - as safe as the one it is derived from
     except OSError as error:
-        raise BadConfig(f"{path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadConfig(f"{path}: not YAML: {' '.join(str(error).split())}") from None
-    except Misread as error:
-        raise BadConfig(f"{path}: {error}") from None
+        raise BadConfig(path, str(error.strerror)) from None
+    except UnicodeDecodeError as error:
+        raise BadConfig(path, f"not YAML: {error}") from None
     try:
-        return _settings(_decode(document))
-    except (MalformedValue, Misread, BadConfig) as error:
-        raise BadConfig(f"{path}: {error}") from None
+        return settings_of(text)
+    except Misread as error:
+        raise BadConfig(path, *error.lines) from None
 
 
-def _decode(document: object) -> _File:
+def settings_of(text: str) -> tuple[Settings, list[str]]:
+    """As `read_settings`, of what stands in a file; raises Misread with every mistake."""
+    mistakes = Mistakes()
+    document = _loaded(text, mistakes)
     if not isinstance(document, dict):
-        raise BadConfig(f"is not a {_KIND}")
-    for field, wanted in (("apiVersion", _API_VERSION), ("kind", _KIND)):
-        if document.get(field) != wanted:
-            raise BadConfig(f"{field}: {document.get(field)!r} is not {wanted!r}")
-    return read_strictly(document, _File)
+        raise Misread(f"is not a {KIND}")
+    _check_kind(document, mistakes)
+    mistakes.raise_any()
+    file = read_what_can_be_read(document, ConfigFile, mistakes)
+    settings = _settings(file, mistakes) if file is not None else None
+    mistakes.raise_any()
+    assert file is not None
+    assert settings is not None
+    return settings, _without_meaning(file)
 
 
-def _settings(file: _File) -> tuple[Settings, list[str]]:
+def _loaded(text: str, mistakes: Mistakes) -> Any:
+    try:
+        loader = _SafeLoader(text)
+        document = loader.get_single_data()
+    except yaml.YAMLError as error:
+        raise Misread(f"not YAML: {' '.join(str(error).split())}") from None
+    mistakes.add(*loader.twice)
+    return document
+
+
+def _check_kind(document: dict[Any, Any], mistakes: Mistakes) -> None:
+    version, kind = document.get("apiVersion"), document.get("kind")
+    old = kind == KIND and str(version).startswith("kubescheduler.config.k8s.io/v1")
+    hint = f"; {_MIGRATE}" if (version != API_VERSION and old) or kind == "ConfigMap" else ""
+    for field, said, wanted in (("apiVersion", version, API_VERSION), ("kind", kind, KIND)):
+        if said != wanted:
+            mistakes.add(f"{field}: {said!r} is not {wanted!r}{hint}")
+
+
+def _settings(file: ConfigFile, mistakes: Mistakes) -> Settings:
+    """With values that stand for what is wrong, which is added to the mistakes."""
     first, most = file.pod_initial_backoff_seconds, file.pod_max_backoff_seconds
+    if not mistakes.about("podInitialBackoffSeconds", "podMaxBackoffSeconds"):
+        with mistakes.collected():
+            _check_backoffs(first, most)
+    election = LeaderElection()
+    if not mistakes.about("leaderElection"):  # or half of it would be compared with defaults
+        election = _leader_election(file.leader_election, mistakes)
+    profiles = _profiles(file.profiles, mistakes)
+    gang_defaults, gangs = _gangs(file.profiles, mistakes)
+    may_preempt = gangs.preemption and file.koordpy.preemption != "Never"
+    return Settings(
+        profiles=tuple(replace(p, preempts=p.preempts and may_preempt) for p in profiles),
+        protected_namespaces=frozenset(file.koordpy.protected_namespaces),
+        gang_defaults=gang_defaults,
+        gangs=gangs,
+        leader_election=election,
+        first_backoff_s=first,
+        most_backoff_s=most,
+        volume_bind_timeout_s=max(_volume_bind_timeouts_s(file.profiles, mistakes), default=0),
+        kubeconfig=file.client_connection.kubeconfig or None,
+    )
+
+
+def _check_backoffs(first: int, most: int) -> None:
     if first <= 0:
         raise MalformedValue("podInitialBackoffSeconds", first, "is not positive")
     if most < first:
         raise MalformedValue("podMaxBackoffSeconds", most, f"is below podInitialBackoffSeconds, {first}")
-    gang_defaults, gangs = _gangs(file.profiles)
-    may_preempt = gangs.preemption and file.koordpy.preemption != "Never"
-    settings = Settings(
-        profiles=tuple(replace(p, preempts=p.preempts and may_preempt) for p in _profiles(file.profiles)),
-        protected_namespaces=frozenset(file.koordpy.protected_namespaces),
-        gang_defaults=gang_defaults,
-        gangs=gangs,
-        leader_election=_leader_election(file.leader_election),
-        first_backoff_s=first,
-        most_backoff_s=most,
-        volume_bind_timeout_s=max(_volume_bind_timeout_s(profile) for profile in file.profiles),
-        kubeconfig=file.client_connection.kubeconfig or None,
-    )
-    return settings, _without_meaning(file)
 
 
-def _profiles(profiles: list[_Profile]) -> tuple[Profile, ...]:
+def _profiles(profiles: list[ProfilePart], mistakes: Mistakes) -> tuple[Profile, ...]:
     names = [profile.scheduler_name for profile in profiles]
     for i, name in enumerate(names):
         if not name or name in names[:i]:
             problem = "stands there twice" if name else "is empty"
-            raise MalformedValue(f"profiles[{i}].schedulerName", name, problem)
+            mistakes.add(str(MalformedValue(f"profiles[{i}].schedulerName", name, problem)))
     if not profiles:
-        raise MalformedValue("profiles", "[]", "is empty; leave it out for the default profile")
-    return tuple(_profile(i, profile) for i, profile in enumerate(profiles))
+        mistakes.add(str(MalformedValue("profiles", "[]", "is empty; leave it out for the default profile")))
+    built = (_profile(i, profile, mistakes) for i, profile in enumerate(profiles))
+    return tuple(profile for profile in built if profile is not None)
 
 
-def _profile(number: int, file: _Profile) -> Profile:
+def _profile(number: int, file: ProfilePart, mistakes: Mistakes) -> Profile | None:
     names = [config.name for config in file.plugin_config]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise MalformedValue(f"profiles[{number}].pluginConfig[{i}].name", name, "stands there twice")
+            place = f"profiles[{number}].pluginConfig[{i}].name"
+            mistakes.add(str(MalformedValue(place, name, "stands there twice")))
     spec = ProfileSpec(
         everywhere=file.plugins.multi_point.chosen(),
         filters=file.plugins.filter.chosen(),
         scores=file.plugins.score.chosen(),
         args={config.name: config.args for config in file.plugin_config},
     )
-    try:
-        profile = build_profile(file.scheduler_name, spec)
-    except (MalformedValue, Misread) as error:
-        raise BadConfig(f"profiles[{number}].{error}") from None
-    return replace(profile, preempts=file.koordpy.preemption != "Never")
+    with mistakes.collected(f"profiles[{number}]."):
+        return replace(build_profile(file.scheduler_name, spec), preempts=file.koordpy.preemption != "Never")
+    return None
 
 
-def _gangs(profiles: list[_Profile]) -> tuple[GangDefaults, GangSettings]:
+def _gangs(profiles: list[ProfilePart], mistakes: Mistakes) -> tuple[GangDefaults, GangSettings]:
     """A gang may have pods of several profiles, so that they must agree about gangs."""
     found: dict[int, tuple[GangDefaults, GangSettings]] = {}
     for number, profile in enumerate(profiles):
         for config in profile.plugin_config:
             if config.name == COSCHEDULING:
-                try:
+                with mistakes.collected(f"profiles[{number}].pluginConfig of {COSCHEDULING}: "):
                     found[number] = read_coscheduling(config.args)
-                except (MalformedValue, Misread) as error:
-                    raise BadConfig(f"profiles[{number}].pluginConfig of {COSCHEDULING}: {error}") from None
     if len(set(found.values())) > 1:
-        raise BadConfig(f"profiles: the pluginConfig of {COSCHEDULING} must be the same in all profiles that have one")
+        mistakes.add(f"profiles: the pluginConfig of {COSCHEDULING} must be the same in all profiles that have one")
     return next(iter(found.values()), (GangDefaults(), GangSettings()))
 
 
-def _volume_bind_timeout_s(profile: _Profile) -> int:
-    return volume_bind_timeout_s(next((c.args for c in profile.plugin_config if c.name == "VolumeBinding"), {}))
+def _volume_bind_timeouts_s(profiles: list[ProfilePart], mistakes: Mistakes) -> Iterator[int]:
+    """Of each profile, also of one that has the filter switched off."""
+    for number, profile in enumerate(profiles):
+        args = next((config.args for config in profile.plugin_config if config.name == "VolumeBinding"), {})
+        with mistakes.collected(f"profiles[{number}].pluginConfig of VolumeBinding: "):
+            yield volume_bind_timeout_s(args)
 
 
-def _leader_election(file: _LeaderElection) -> LeaderElection:
-    def seconds(field: str, text: str) -> float:
-        try:
-            value = seconds_of_duration(text)
-        except MalformedValue as error:
-            raise MalformedValue(f"leaderElection.{field}", text, error.problem) from None
-        if value <= 0:
-            raise MalformedValue(f"leaderElection.{field}", text, "is not positive")
-        return value
-
+def _leader_election(file: LeaderElectionPart, mistakes: Mistakes) -> LeaderElection:
     for field, name in (("resourceName", file.resource_name), ("resourceNamespace", file.resource_namespace)):
         if not name:
-            raise MalformedValue(f"leaderElection.{field}", name, "is empty")
+            mistakes.add(str(MalformedValue(f"leaderElection.{field}", name, "is empty")))
     if file.resource_lock != "leases":
-        raise MalformedValue(
-            "leaderElection.resourceLock", file.resource_lock, "is not 'leases', the only lock there is"
+        problem = "is not 'leases', the only lock there is"
+        mistakes.add(str(MalformedValue("leaderElection.resourceLock", file.resource_lock, problem)))
+    timing = Timing()
+    before = mistakes.lines
+    spans = {
+        field: _seconds(f"leaderElection.{field}", text, mistakes)
+        for field, text in (
+            ("leaseDuration", file.lease_duration),
+            ("renewDeadline", file.renew_deadline),
+            ("retryPeriod", file.retry_period),
         )
-    timing = Timing(
-        lease_duration_s=seconds("leaseDuration", file.lease_duration),
-        renew_deadline_s=seconds("renewDeadline", file.renew_deadline),
-        retry_period_s=seconds("retryPeriod", file.retry_period),
-    )
-    if (
-        not timing.retry_period_s < timing.renew_deadline_s < timing.lease_duration_s
-    ):  # or two leaders could write at once
-        raise MalformedValue(
-            "leaderElection.renewDeadline",
-            file.renew_deadline,
-            f"must lie between retryPeriod {file.retry_period} and leaseDuration {file.lease_duration}",
-        )
+    }
+    if mistakes.lines == before:
+        timing = Timing(spans["leaseDuration"], spans["renewDeadline"], spans["retryPeriod"])
+    if not timing.retry_period_s < timing.renew_deadline_s < timing.lease_duration_s:  # or two could write at once
+        problem = f"must lie between retryPeriod {file.retry_period} and leaseDuration {file.lease_duration}"
+        mistakes.add(str(MalformedValue("leaderElection.renewDeadline", file.renew_deadline, problem)))
     return LeaderElection(file.leader_elect, file.resource_namespace, file.resource_name, timing)
 
 
-def _without_meaning(file: _File) -> list[str]:
+def _seconds(field: str, text: str, mistakes: Mistakes) -> float:
+    try:
+        value = seconds_of_duration(text)
+    except MalformedValue as error:
+        mistakes.add(str(MalformedValue(field, text, error.problem)))
+        return 0.0
+    if value <= 0:
+        mistakes.add(str(MalformedValue(field, text, "is not positive")))
+    return value
+
+
+def _without_meaning(file: ConfigFile) -> list[str]:
     fields = [_camel(name) for name in _WITHOUT_MEANING if getattr(file, name) is not None]
     names = ("accept_content_types", "content_type", "qps", "burst")
     fields += [f"clientConnection.{_camel(name)}" for name in names if getattr(file.client_connection, name)]
     for i, profile in enumerate(file.profiles):
         if profile.percentage_of_nodes_to_score is not None:
             fields.append(f"profiles[{i}].percentageOfNodesToScore")
-        points = [n for n in _Plugins.__struct_fields__ if n not in _WITH_MEANING]
+        points = [n for n in PluginsPart.__struct_fields__ if n not in _WITH_MEANING]
         fields += [f"profiles[{i}].plugins.{_camel(n)}" for n in points if getattr(profile.plugins, n) is not None]
         fields += [f"profiles[{i}].{what}" for what in _plugins_without_meaning(profile)]
     return fields
 
 
-def _plugins_without_meaning(profile: _Profile) -> Iterator[str]:
+def _plugins_without_meaning(profile: ProfilePart) -> Iterator[str]:
     for point in _WITH_MEANING:
-        plugins: _PluginSet = getattr(profile.plugins, point)
+        plugins: PluginSetPart = getattr(profile.plugins, point)
         for plugin in (*plugins.enabled, *plugins.disabled):
             if plugin.name in WITHOUT_MEANING:
                 yield f"plugins.{_camel(point)}: {plugin.name}"

@@ -9,7 +9,7 @@ import msgspec
 
 from koordpy.api.errors import MalformedValue
 from koordpy.api.gangs import DisruptionMode, MatchPolicy
-from koordpy.api.strict import Strict, read_strictly
+from koordpy.api.strict import Duration, Mistakes, Strict, read_strictly
 from koordpy.api.times import seconds_of_duration
 from koordpy.scheduler.settings import GangSettings
 from koordpy.state.gangs.spec import GangDefaults
@@ -24,14 +24,14 @@ _Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 class _Coscheduling(Strict):
     api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
     kind: Literal["CoschedulingArgs"] = "CoschedulingArgs"
-    default_timeout: str | None = None
+    default_timeout: Duration | None = None
     default_match_policy: MatchPolicy = "once-satisfied"
     enable_preemption: bool = True
     aware_network_topology: bool = True
     on_timeout: Literal["Abandon", "Retry"] = "Abandon"
     non_strict_max_gap_percent: _Percent | None = None
     default_disruption_mode: DisruptionMode = "Minimum"
-    staleness_grace_period: str | None = None
+    staleness_grace_period: Duration | None = None
     permit_waiting_time_seconds: Annotated[int, msgspec.Meta(gt=0)] | None = None  # the plugin's name of defaultTimeout
     pod_group_reject_percentage: _Percent | None = None  # and of nonStrictMaxGapPercent
     controller_workers: int | None = None
@@ -40,20 +40,22 @@ class _Coscheduling(Strict):
 
 
 def read_coscheduling(args: Mapping[str, Any]) -> tuple[GangDefaults, GangSettings]:
-    """Raises Misread or MalformedValue, naming the field and the value."""
+    """Raises Misread, naming every field that is wrong and its value."""
     asked = read_strictly(args, _Coscheduling)
+    mistakes = Mistakes()
     for ours, theirs in (
         ("defaultTimeout", "permitWaitingTimeSeconds"),
         ("nonStrictMaxGapPercent", "podGroupRejectPercentage"),
     ):
         if ours in args and theirs in args:
-            raise MalformedValue(theirs, args[theirs], f"says the same as {ours}; leave one of them out")
-    defaults = GangDefaults(
-        _wait_s(asked),
-        asked.default_match_policy,
-        asked.default_disruption_mode,
-        _duration_s("stalenessGracePeriod", asked.staleness_grace_period or "0"),
-    )
+            mistakes.add(str(MalformedValue(theirs, args[theirs], f"says the same as {ours}; leave one of them out")))
+    wait_s, grace_s = GangDefaults().wait_s, 0.0
+    with mistakes.collected():
+        wait_s = _wait_s(asked)
+    with mistakes.collected():
+        grace_s = _duration_s("stalenessGracePeriod", asked.staleness_grace_period or "0")
+    mistakes.raise_any()
+    defaults = GangDefaults(wait_s, asked.default_match_policy, asked.default_disruption_mode, grace_s)
     gap = asked.non_strict_max_gap_percent
     if gap is None:
         gap = asked.pod_group_reject_percentage

@@ -14,7 +14,7 @@ def main() -> None:
 
     \b
     Try it:            koordpy demo
-    On a cluster:      koordpy run --kubeconfig ~/.kube/config
+    On a cluster:      koordpy run
     A toy cluster:     koordpy embedded --nodes 20
     """  # noqa: D301 - click wants the backspace character itself
 
@@ -27,6 +27,7 @@ def version() -> None:
 
 def _register() -> None:
     """After `main` exists; what is heavy is imported inside the commands."""
+    from koordpy.cli.config import config  # noqa: PLC0415
     from koordpy.cli.controllers import controllers  # noqa: PLC0415
     from koordpy.cli.crds import crds  # noqa: PLC0415
     from koordpy.cli.demo import demo  # noqa: PLC0415
@@ -34,7 +35,7 @@ def _register() -> None:
     from koordpy.cli.run import run  # noqa: PLC0415
     from koordpy.cli.topology import topology  # noqa: PLC0415
 
-    for command in (demo, run, controllers, crds, embedded, topology):
+    for command in (demo, run, controllers, config, crds, embedded, topology):
         main.add_command(command)
 
 

@@ -54,7 +54,10 @@ def test_a_file_that_is_not_there(tmp_path):
         ({"podInitialBackoffSeconds": 0}, "podInitialBackoffSeconds: 0 is not positive"),
         ({"podMaxBackoffSeconds": 0}, "podMaxBackoffSeconds: 0 is below podInitialBackoffSeconds, 1"),
         ({"leaderElection": {"leaderElect": "sure"}}, "leaderElection.leaderElect: 'sure' is wrong: expected bool"),
-        ({"leaderElection": {"leaseDuration": 15}}, "leaderElection.leaseDuration: 15 is wrong: expected str"),
+        (
+            {"leaderElection": {"leaseDuration": 15}},
+            "leaderElection.leaseDuration: wants a duration such as 10s, not the number 15",
+        ),
         ({"leaderElection": {"leaseDuration": "15x"}}, "leaderElection.leaseDuration: '15x' is not a Go duration"),
         ({"leaderElection": {"retryPeriod": "0s"}}, "leaderElection.retryPeriod: '0s' is not positive"),
         ({"leaderElection": {"renewDeadline": "1s"}}, "leaderElection.renewDeadline: '1s' must lie between"),

@@ -10,7 +10,7 @@ import msgspec
 
 from koordpy.api.affinity import NodeAffinity, TopologySpreadConstraint
 from koordpy.api.errors import MalformedValue
-from koordpy.api.strict import Strict, read_strictly
+from koordpy.api.strict import Mistakes, Strict, read_strictly
 from koordpy.plan.constraints.node_terms import integer
 from koordpy.plan.constraints.spread import SYSTEM_DEFAULTS, DefaultSpread
 from koordpy.plan.filters.volume_binding import VolumeBinding
@@ -174,11 +174,14 @@ def fit_score(args: Args) -> NodeResourcesFit:
 def balanced_score(args: Args) -> BalancedAllocation:
     asked = read_strictly(args, _Balanced).resources
     names = [resource.name for resource in asked]
+    mistakes = Mistakes()
     for i, resource in enumerate(asked):
         if resource.weight != 1:
-            raise MalformedValue(f"resources[{i}].weight", resource.weight, "is not 1: balance knows no weights")
+            problem = "is not 1: balance knows no weights"
+            mistakes.add(str(MalformedValue(f"resources[{i}].weight", resource.weight, problem)))
         if resource.name in names[:i]:
-            raise MalformedValue(f"resources[{i}].name", resource.name, "stands there twice")
+            mistakes.add(str(MalformedValue(f"resources[{i}].name", resource.name, "stands there twice")))
+    mistakes.raise_any()
     return BalancedAllocation(tuple(names)) if names else BalancedAllocation()
 
 
@@ -196,15 +199,18 @@ def default_spread(args: Args) -> DefaultSpread:
         if asked.default_constraints:
             raise MalformedValue("defaultConstraints", "…", "can only be given with defaultingType: List")
         return DefaultSpread(SYSTEM_DEFAULTS, is_system=True)
+    mistakes = Mistakes()
     for i, constraint in enumerate(asked.default_constraints):
+        place = f"defaultConstraints[{i}]"
         if constraint.label_selector is not None:
-            raise MalformedValue(f"defaultConstraints[{i}].labelSelector", "…", "must not be given: it is derived")
+            mistakes.add(str(MalformedValue(f"{place}.labelSelector", "…", "must not be given: it is derived")))
         earlier = asked.default_constraints[:i]
         if any(
             (c.topology_key, c.when_unsatisfiable) == (constraint.topology_key, constraint.when_unsatisfiable)
             for c in earlier
         ):
-            raise MalformedValue(f"defaultConstraints[{i}].topologyKey", constraint.topology_key, "stands there twice")
+            mistakes.add(str(MalformedValue(f"{place}.topologyKey", constraint.topology_key, "stands there twice")))
+    mistakes.raise_any()
     constraints = msgspec.convert(asked.default_constraints, tuple[TopologySpreadConstraint, ...], from_attributes=True)
     return DefaultSpread(constraints, is_system=False)
 
@@ -214,9 +220,12 @@ def spread_score(args: Args) -> PodTopologySpread:
 
 
 def _weights(resources: list[_Resource]) -> tuple[ResourceWeight, ...]:
+    mistakes = Mistakes()
     for i, resource in enumerate(resources):
         if not 1 <= resource.weight <= 100:
-            raise MalformedValue(f"scoringStrategy.resources[{i}].weight", resource.weight, "is not between 1 and 100")
+            place = f"scoringStrategy.resources[{i}].weight"
+            mistakes.add(str(MalformedValue(place, resource.weight, "is not between 1 and 100")))
+    mistakes.raise_any()
     return tuple(ResourceWeight(r.name, r.weight) for r in resources) or CPU_AND_MEMORY
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.strict import Misread
+from koordpy.api.strict import Misread, Mistakes
 from koordpy.plan.filters.unsupported import Unsupported
 from koordpy.plan.framework.plugins import Filter, Score
 from koordpy.plan.framework.profile import Profile
@@ -42,24 +42,30 @@ def default_profile(scheduler_name: str) -> Profile:
 
 
 def build_profile(scheduler_name: str, spec: ProfileSpec) -> Profile:
-    """Raises MalformedValue or Misread for an unknown plugin, or for arguments that a plugin does not take."""
+    """Raises Misread, with every mistake, for unknown plugins and for arguments that a plugin does not take."""
     others = third_party()
     known = {plugin.name: plugin for plugin in (*others, *BUILT_IN)}
-    _check_names(others, spec)
-    _check_args(known, spec.args)
-    _check(known, "plugins.multiPoint", spec.everywhere, lambda _: True)
-    _check(known, "plugins.filter", spec.filters, lambda plugin: plugin.filter is not None)
-    _check(known, "plugins.score", spec.scores, lambda plugin: plugin.score is not None)
-    filters = _chosen(known, spec.everywhere, spec.filters)
-    scores = _chosen(known, spec.everywhere, spec.scores)
-    return Profile(
-        scheduler_name,
-        filters=(
-            Unsupported(),
-            *(_made(p, p.filter, spec.args, Filter) for p, _ in filters if p.filter is not None),
-        ),
-        scores=tuple((_made(p, p.score, spec.args, Score), w) for p, w in scores if p.score is not None),
-    )
+    mistakes = Mistakes()
+    for check in (
+        _check_names(others, spec),
+        _check_args(known, spec.args),
+        _check(known, "plugins.multiPoint", spec.everywhere, lambda _: True),
+        _check(known, "plugins.filter", spec.filters, lambda plugin: plugin.filter is not None),
+        _check(known, "plugins.score", spec.scores, lambda plugin: plugin.score is not None),
+    ):
+        mistakes.add(*map(str, check))
+    filters: list[Filter] = [Unsupported()]
+    for plugin, _ in _chosen(known, spec.everywhere, spec.filters):
+        if plugin.filter is not None:
+            with mistakes.collected():
+                filters.append(_made(plugin, plugin.filter, spec.args, Filter))
+    scores: list[tuple[Score, int]] = []
+    for plugin, weight in _chosen(known, spec.everywhere, spec.scores):
+        if plugin.score is not None:
+            with mistakes.collected():
+                scores.append((_made(plugin, plugin.score, spec.args, Score), weight))
+    mistakes.raise_any()
+    return Profile(scheduler_name, filters=tuple(filters), scores=tuple(scores))
 
 
 def _chosen(known: dict[str, Plugin], everywhere: PluginSet, here: PluginSet) -> list[tuple[Plugin, int]]:
@@ -88,6 +94,8 @@ def _enabled(known: dict[str, Plugin], plugins: PluginSet) -> dict[str, int]:
 def _made(plugin: Plugin, make: Callable[[Args], object], args: Mapping[str, Args], kind: type[T]) -> T:
     try:
         made = make(args.get(plugin.name, {}))
+    except Misread as error:
+        raise Misread(*(f"pluginConfig of {plugin.name}: {line}" for line in error.lines)) from error
     except (ValueError, TypeError, ImportError, AttributeError) as error:  # also a third party's way to refuse
         raise Misread(f"pluginConfig of {plugin.name}: {' '.join(str(error).split())}") from error
     if not isinstance(made, kind):
@@ -100,36 +108,38 @@ def _made(plugin: Plugin, make: Callable[[Args], object], args: Mapping[str, Arg
 # --- validation ---
 
 
-def _check_names(others: tuple[Plugin, ...], spec: ProfileSpec) -> None:
+def _check_names(others: tuple[Plugin, ...], spec: ProfileSpec) -> Iterator[MalformedValue]:
     """Refuse a name that both koordpy and another package have: the user may mean either plugin."""
     ambiguous = {plugin.name for plugin in BUILT_IN} & {plugin.name for plugin in others}
     for plugins in (spec.everywhere, spec.filters, spec.scores):
         for name, _ in plugins.enabled:
             if name in ambiguous:
-                raise MalformedValue("plugins", name, "is offered by koordpy and by another package; rename the other")
+                yield MalformedValue("plugins", name, "is offered by koordpy and by another package; rename the other")
 
 
-def _check_args(known: dict[str, Plugin], args: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_args(known: dict[str, Plugin], args: Mapping[str, Mapping[str, Any]]) -> Iterator[MalformedValue]:
     for name, given in args.items():
         if name not in known and name not in WITHOUT_MEANING | OUR_OWN:
-            raise MalformedValue("pluginConfig.name", name, _choices(known))
+            yield MalformedValue("pluginConfig.name", name, _choices(known))
         # kube-scheduler's --write-config-to writes a kind for every plugin, also for those without arguments.
         if name in known and not known[name].takes_args and given.keys() - {"apiVersion", "kind"}:
-            raise MalformedValue("pluginConfig.name", name, "takes no arguments")
+            yield MalformedValue("pluginConfig.name", name, "takes no arguments")
 
 
-def _check(known: dict[str, Plugin], place: str, plugins: PluginSet, fits: Callable[[Plugin], bool]) -> None:
+def _check(
+    known: dict[str, Plugin], place: str, plugins: PluginSet, fits: Callable[[Plugin], bool]
+) -> Iterator[MalformedValue]:
     names = [name for name, _ in plugins.enabled]
     for field_, name in _named(place, plugins):
         if name not in known and name not in WITHOUT_MEANING | OUR_OWN and not (name == "*" and name not in names):
-            raise MalformedValue(field_, name, _choices(known))
+            yield MalformedValue(field_, name, _choices(known))
     for i, (name, weight) in enumerate(plugins.enabled):
         if name in names[:i]:
-            raise MalformedValue(f"{place}.enabled[{i}].name", name, "stands there twice")
+            yield MalformedValue(f"{place}.enabled[{i}].name", name, "stands there twice")
         if name in known and not fits(known[name]):
-            raise MalformedValue(f"{place}.enabled[{i}].name", name, f"has no {place.rpartition('.')[2]}")
+            yield MalformedValue(f"{place}.enabled[{i}].name", name, f"has no {place.rpartition('.')[2]}")
         if not 0 <= weight <= _MOST_WEIGHT:
-            raise MalformedValue(f"{place}.enabled[{i}].weight", weight, f"is not between 0 and {_MOST_WEIGHT}")
+            yield MalformedValue(f"{place}.enabled[{i}].weight", weight, f"is not between 0 and {_MOST_WEIGHT}")
 
 
 def _named(place: str, plugins: PluginSet) -> Iterator[tuple[str, str]]:
