@@ -1,11 +1,12 @@
-"""The slots of a cluster as a tree: plain lines in a pipe, colours and guides on a terminal."""
+"""The slots of a cluster as a tree: plain lines in a pipe, colours and guides on a terminal, or JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
+import msgspec
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from koordpy.api.topology import CLUSTER_LAYER, NODE_LAYER
 from koordpy.app.process import CannotStart
-from koordpy.cli.slots import Survey
+from koordpy.cli.slots import Asked, Survey
 from koordpy.controllers.topology.domains import Domain
 from koordpy.state.arrays import Ints
 from koordpy.state.natural import natural
@@ -26,10 +27,17 @@ class Row(NamedTuple):
     """One domain, or one node. `last` says of it and of each of its ancestors whether it is its parent's last."""
 
     last: tuple[bool, ...]
-    label: str
+    layer: str
+    name: str  # none of the cluster, and of the nodes that lack the label of the layer
     nodes: int
     free: int
     used: int
+
+    @property
+    def label(self) -> str:
+        if self.layer == CLUSTER_LAYER:
+            return "cluster"
+        return self.name if self.layer == NODE_LAYER else f"{self.layer}/{self.name or '(no label)'}"
 
 
 def rows_of(survey: Survey, depth: str | None) -> list[Row]:
@@ -43,32 +51,40 @@ def rows_of(survey: Survey, depth: str | None) -> list[Row]:
 
 
 def _rows(survey: Survey, domain: Domain, more: int, last: tuple[bool, ...]) -> Iterator[Row]:
-    yield _row(survey, last, _label(domain), domain.rows)
+    yield _row(survey, last, (domain.layer, domain.name), domain.rows)
     if more and domain.child_layer == NODE_LAYER:
         names = survey.cluster.nodes.names
         nodes = sorted(domain.rows.tolist(), key=lambda row: (natural(names[row]), names[row]))
         for number, row in enumerate(nodes, 1):
             here = np.array([row], dtype=np.int64)
-            yield _row(survey, (*last, number == len(nodes)), names[row], here)
+            yield _row(survey, (*last, number == len(nodes)), (NODE_LAYER, names[row]), here)
     elif more:
         for number, child in enumerate(domain.children, 1):
             yield from _rows(survey, child, more - 1, (*last, number == len(domain.children)))
 
 
-def _row(survey: Survey, last: tuple[bool, ...], label: str, rows: Ints) -> Row:
+def _row(survey: Survey, last: tuple[bool, ...], called: tuple[str, str], rows: Ints) -> Row:
     free = int(survey.free[rows].sum())
-    return Row(last, label, len(rows), free, int(survey.on_empty[rows].sum()) - free)
+    return Row(last, *called, len(rows), free, int(survey.on_empty[rows].sum()) - free)
 
 
-def _label(domain: Domain) -> str:
-    if domain.layer == CLUSTER_LAYER:
-        return "cluster"
-    return f"{domain.layer}/{domain.name or '(no label)'}"
+def in_json(rows: list[Row], asked: Asked, remarks: tuple[str, ...]) -> None:
+    """One object: what was asked for, the tree from the cluster down, and the remarks."""
+    above: list[dict[str, Any]] = []
+    for row in rows:
+        domain = {"layer": row.layer, "name": row.name, "nodes": row.nodes, "free": row.free, "used": row.used}
+        del above[len(row.last) :]
+        if above:
+            above[-1].setdefault("children", []).append(domain)
+        above.append(domain)
+    tolerations = [msgspec.to_builtins(toleration) for toleration in asked.tolerations]
+    found = {"request": asked.request, "tolerations": tolerations, "tree": above[0], "remarks": remarks}
+    click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
 
 
 def in_text(rows: list[Row], remarks: tuple[str, ...]) -> None:
     """Aligned, without colours and guides."""
-    cells = [_HEADINGS, *(("  " * len(row.last) + row.label, *map(str, row[2:])) for row in rows)]
+    cells = [_HEADINGS, *(("  " * len(row.last) + row.label, *map(str, row[3:])) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_HEADINGS))]
     for first, *numbers in cells:
         aligned = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))

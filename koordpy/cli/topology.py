@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
+from koordpy.cli.options import with_cluster_options
 from koordpy.cli.quantities import positive
+
+if TYPE_CHECKING:  # heavy, and --help must answer at once
+    from koordpy.api.affinity import Toleration
+    from koordpy.cli.slots import Asked
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def _request(_: click.Context, option: click.Parameter, text: str) -> dict[str, str]:
@@ -26,6 +34,25 @@ def _request(_: click.Context, option: click.Parameter, text: str) -> dict[str, 
     return found
 
 
+def _tolerations(_: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> tuple[Toleration, ...]:
+    return tuple(_toleration(text, option) for text in texts)
+
+
+def _toleration(text: str, option: click.Parameter) -> Toleration:
+    """`dedicated=gpu:NoSchedule`, and less of it, which then tolerates more."""
+    from koordpy.api.affinity import Toleration  # noqa: PLC0415
+
+    if text == "*":
+        return Toleration(operator="Exists")
+    taint, colon, effect = text.partition(":")
+    key, equals, value = taint.partition("=")
+    if not key:
+        raise click.BadParameter(f"{text!r} is not KEY, KEY=VALUE or either with :EFFECT", param=option)
+    if colon and effect not in _EFFECTS:
+        raise click.BadParameter(f"{text!r}: {effect!r} is none of {', '.join(_EFFECTS)}", param=option)
+    return Toleration(key=key, operator="Equal" if equals else "Exists", value=value, effect=effect)
+
+
 @click.command()
 @click.option(
     "--request",
@@ -35,29 +62,53 @@ def _request(_: click.Context, option: click.Parameter, text: str) -> dict[str, 
     help="What one pod asks for, such as cpu=8,nvidia.com/gpu=8.",
 )
 @click.option(
+    "--toleration",
+    "tolerations",
+    metavar="KEY[=VALUE][:EFFECT]",
+    multiple=True,
+    callback=_tolerations,
+    help="A taint that the pod tolerates, such as nvidia.com/gpu; '*' is every taint. May be given several times.",
+)
+@click.option(
     "--depth", metavar="LAYER", help="The last layer to print; NodeTopologyLayer prints the nodes. [default: above it]"
 )
-@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else $KUBECONFIG, else the service account of the pod.")
-def topology(*, request: dict[str, str], depth: str | None, kubeconfig: str | None) -> None:
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="As a tree, or JSON."
+)
+@with_cluster_options
+def topology(
+    *,
+    request: dict[str, str],
+    tolerations: tuple[Toleration, ...],
+    depth: str | None,
+    output: str,
+    kubeconfig: str | None,
+    context: str | None,
+) -> None:
     """Print the network of the cluster as a tree, with the slots of each domain for pods of a given request.
 
-    FREE is how many more such pods fit, USED how many fewer that is than on empty nodes. The pods tolerate no taints.
-    Nodes and pods are read once, and nothing is written.
+    FREE is how many more such pods fit, USED how many fewer that is than on empty nodes. The pods tolerate no taints
+    but those of --toleration. Without a ClusterNetworkTopology it is the tree of zones, if nodes have them, or one
+    line. Nodes and pods are read once, and nothing is written.
     """
     from koordpy.app import logs  # noqa: PLC0415
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415
+    from koordpy.cli.slots import Asked  # noqa: PLC0415
 
     logs.configure("error", "console")
-    sys.exit(run_until_signal(_print(request, depth, kubeconfig)))
+    asked = Asked(request, tolerations)
+    sys.exit(run_until_signal(_print(asked, depth, output, kubeconfig, context)))
 
 
-async def _print(request: dict[str, str], depth: str | None, kubeconfig: str | None) -> None:
+async def _print(asked: Asked, depth: str | None, output: str, kubeconfig: str | None, context: str | None) -> None:
     from koordpy.cli.slots import survey_of  # noqa: PLC0415
-    from koordpy.cli.slottree import in_colour, in_text, rows_of  # noqa: PLC0415
+    from koordpy.cli.slottree import in_colour, in_json, in_text, rows_of  # noqa: PLC0415
 
-    survey = await survey_of(request, kubeconfig)
+    survey = await survey_of(asked, kubeconfig, context)
     rows = rows_of(survey, depth)
-    if sys.stdout.isatty():
+    if output == "json":
+        in_json(rows, asked, survey.remarks)
+    elif sys.stdout.isatty():
         in_colour(rows, survey.remarks)
     else:
         in_text(rows, survey.remarks)

@@ -1,6 +1,7 @@
 """`koordpy topology` as a process: the tree with its slots, and one line for every mistake."""
 
 import asyncio
+import json
 import os
 import pty
 import re
@@ -106,7 +107,125 @@ async def test_cordoned_and_tainted_nodes_offer_nothing_and_are_mentioned(tmp_pa
     async with cluster(tmp_path, *nodes) as kubeconfig:
         answer = await run(kubeconfig)
     assert answer.stdout.splitlines()[1].split() == ["cluster", "3", "2", "0"]
-    assert answer.stderr == "2 of 3 nodes are cordoned, tainted or too small for such a pod\n"
+    assert answer.stderr.splitlines() == [
+        "1 of 3 nodes is cordoned",
+        "1 of 3 nodes is tainted, and such a pod tolerates that with --toleration: dedicated=x:NoSchedule on 1",
+    ]
+
+
+async def test_nodes_that_are_too_small_are_mentioned(tmp_path):
+    async with cluster(tmp_path, node("n1", "s1", "b1", cpu=8), node("n2", "s1", "b1", cpu=1)) as kubeconfig:
+        answer = await run(kubeconfig)
+    assert answer.stderr == "1 of 2 nodes is too small for such a pod\n"
+
+
+GPU_TAINT = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "free"),
+    [
+        ((), 0),
+        (("nvidia.com/gpu",), 2),
+        (("nvidia.com/gpu=present",), 2),
+        (("nvidia.com/gpu=present:NoSchedule",), 2),
+        (("nvidia.com/gpu:NoExecute",), 0),
+        (("nvidia.com/gpu=absent",), 0),
+        (("other", "nvidia.com/gpu"), 2),
+        (("*",), 2),
+    ],
+    ids=str,
+)
+async def test_tainted_nodes_count_for_pods_that_tolerate_them(tmp_path, tolerations, free):
+    flags = [flag for each in tolerations for flag in ("--toleration", each)]
+    async with cluster(tmp_path, node("n1", "s1", "b1", taints=GPU_TAINT)) as kubeconfig:
+        lines = await printed(kubeconfig, *flags)
+    assert lines[1] == f"cluster 1 {free} 0"
+
+
+@pytest.mark.parametrize(
+    ("toleration", "named"),
+    [
+        ("=x", "'=x' is not KEY, KEY=VALUE or either with :EFFECT"),
+        ("a:Never", "'a:Never': 'Never' is none of NoSchedule, PreferNoSchedule, NoExecute"),
+    ],
+)
+def test_a_toleration_that_is_none_is_wrong_usage_and_named(toleration, named):
+    answer = koordpy("topology", "--request", "cpu=1", "--toleration", toleration)
+    assert answer.returncode == 2
+    assert named in answer.stderr.splitlines()[-1]
+
+
+async def test_as_json_it_is_one_object_with_the_tree(tmp_path):
+    pods = (pod_json("a", cpu=4, node="n1"),)
+    async with cluster(tmp_path, *NODES, pods=pods) as kubeconfig:
+        answer = await run(kubeconfig, "-o", "json", "--toleration", "x", "--depth", "SpineLayer")
+    found = json.loads(answer.stdout)
+    assert found["request"] == {"cpu": "2"}
+    assert found["tolerations"] == [{"key": "x", "operator": "Exists", "value": "", "effect": ""}]
+    assert found["remarks"] == []
+    assert found["tree"] == {
+        "layer": "ClusterTopologyLayer",
+        "name": "",
+        "nodes": 5,
+        "free": 18,
+        "used": 2,
+        "children": [
+            {"layer": "SpineLayer", "name": "s1", "nodes": 3, "free": 10, "used": 2},
+            {"layer": "SpineLayer", "name": "s2", "nodes": 2, "free": 8, "used": 0},
+        ],
+    }
+
+
+async def test_as_json_nodes_are_children_too(tmp_path):
+    async with cluster(tmp_path, node("n1", "s1", "b1", cpu=8)) as kubeconfig:
+        answer = await run(kubeconfig, "-o", "json", "--depth", "NodeTopologyLayer")
+    (spine,) = json.loads(answer.stdout)["tree"]["children"]
+    (block,) = spine["children"]
+    assert block["children"] == [{"layer": "NodeTopologyLayer", "name": "n1", "nodes": 1, "free": 4, "used": 0}]
+
+
+# --- without a topology object ---
+
+REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
+NONE = "there is no ClusterNetworkTopology named default: "
+
+
+@pytest.mark.parametrize("installed", [True, False])
+async def test_without_a_topology_it_is_one_level(tmp_path, installed):
+    async with cluster(tmp_path, *NODES, layers=None, installed=installed) as kubeconfig:
+        answer = await run(kubeconfig)
+    assert answer.returncode == 0
+    assert [line.split() for line in answer.stdout.splitlines()[1:]] == [["cluster", "5", "20", "0"]]
+    assert answer.stderr.startswith(f"{NONE}this is one level, the cluster; docs/topology.md says how")
+
+
+async def test_without_a_topology_zones_are_shown_and_regions_if_there_are_several(tmp_path):
+    def at(name: str, region: str, zone: str) -> Json:
+        return node_json(name, labels={REGION: region, ZONE: zone})
+
+    one = (at("n1", "eu", "a"), at("n2", "eu", "b"), node_json("n3"))
+    async with cluster(tmp_path, *one, layers=None) as kubeconfig:
+        answer = await run(kubeconfig)
+        shown = [line.split()[0] for line in answer.stdout.splitlines()[1:]]
+        assert shown == ["cluster", "ZoneLayer/a", "ZoneLayer/b", "ZoneLayer/(no"]
+        assert answer.stderr.startswith(f"{NONE}this is the tree of {ZONE}; ")
+    async with cluster(tmp_path, *one[:2], at("n4", "us", "a"), layers=None) as kubeconfig:
+        lines = await printed(kubeconfig)
+    assert [line.split()[0] for line in lines[1:]] == [
+        "cluster",
+        "RegionLayer/eu",
+        "ZoneLayer/a",
+        "ZoneLayer/b",
+        "RegionLayer/us",
+        "ZoneLayer/a",
+    ]
+
+
+async def test_without_a_topology_the_nodes_can_be_printed(tmp_path):
+    async with cluster(tmp_path, *NODES, layers=None) as kubeconfig:
+        lines = await printed(kubeconfig, "--depth", "NodeTopologyLayer")
+    assert [line.split()[0] for line in lines[2:]] == ["n1", "n2", "n3", "n9", "n10"]
 
 
 async def test_every_resource_of_the_request_counts(tmp_path):
@@ -227,17 +346,6 @@ async def test_a_layer_that_does_not_exist_is_answered_with_those_that_do(tmp_pa
     assert line == f"koordpy: --depth 'Rack' is none of {layers}"
 
 
-async def test_a_definition_that_is_not_installed_is_said_with_what_to_do(tmp_path):
-    async with cluster(tmp_path, installed=False) as kubeconfig:
-        line = await refused(kubeconfig)
-    assert line == "koordpy: ClusterNetworkTopology is not installed: koordpy crds | kubectl apply -f -"
-
-
-async def test_a_missing_topology_is_said(tmp_path):
-    async with cluster(tmp_path, layers=None) as kubeconfig:
-        assert (await refused(kubeconfig)).startswith("koordpy: there is no ClusterNetworkTopology named default; ")
-
-
 async def test_a_broken_topology_is_said_with_the_field(tmp_path):
     async with cluster(tmp_path, layers=BROKEN["cycle"][0]) as kubeconfig:
         line = await refused(kubeconfig)
@@ -256,8 +364,9 @@ async def test_it_reads_a_real_server(real, tmp_path):
         assert (await real.client.create("customresourcedefinitions", definition)).status in {201, 409}
     kubeconfig = real.kubeconfig(tmp_path)
     async with asyncio.timeout(30):
-        while "not installed" in (await run(kubeconfig)).stderr:  # noqa: ASYNC110 - it is served a moment later
+        while (await real.client.list(TOPOLOGIES.removeprefix("/"), namespace="")).status != 200:  # noqa: ASYNC110
             await asyncio.sleep(0.2)
+    assert "there is no ClusterNetworkTopology" in (await run(kubeconfig)).stderr
     resource = TOPOLOGIES.removeprefix("/")
     try:
         (await real.client.create(resource, topology(GOOD), namespace="")).ok()
