@@ -49,6 +49,31 @@ INCOMING_PODS = Counter(
 )
 CACHE_SIZE = Gauge("scheduler_cache_size", "What the cluster state holds.", ["type"])
 
+PENDING_GANGS = Gauge("koordpy_pending_gangs", "Gangs that have not started, by what they wait for.", ["reason"])
+PENDING_PODS_BY_REASON = Gauge(
+    "koordpy_pending_pods", "Pods that are not bound, members of gangs included, by what they wait for.", ["reason"]
+)
+OLDEST_PENDING_SECONDS = Gauge(
+    "koordpy_oldest_pending_seconds", "Age of the oldest pod that is not bound, by what it waits for.", ["reason"]
+)
+PENDING_REQUESTS = Gauge(
+    "koordpy_pending_requests",
+    "What pods that wait for a node request, of resources that nodes have: CPUs, bytes, devices.",
+    ["resource"],
+)
+WAITING_REQUESTS = Gauge(
+    "koordpy_waiting_requests",
+    "What gangs that wait at Permit hold, and nobody else can have: CPUs, bytes, devices.",
+    ["resource"],
+)
+LONGEST_WAITING_SECONDS = Gauge(
+    "koordpy_longest_waiting_seconds", "For how long the first of the gangs that wait at Permit has held room."
+)
+COMPETING_LEASES = Gauge(
+    "koordpy_competing_leases", "Leases of our name in other namespaces that somebody else renews. Stays 0."
+)
+FOREIGN_BINDS = Counter("koordpy_foreign_binds", "Pods of our profiles that somebody else bound. Stays 0.")
+
 GANG_WAITING = Gauge("koordpy_gang_waiting", "Groups of gangs that wait at Permit, holding room.")
 GANG_ATTEMPTS = Counter("koordpy_gang_attempts", "Attempts to schedule a group of gangs, by result.", ["result"])
 GANG_TIMEOUTS = Counter("koordpy_gang_timeouts", "Groups of gangs whose wait time ended.")

@@ -37,6 +37,7 @@ from koordpy.scheduler.waitingroom import WaitingRoom
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.changes import ChangeLog
 from koordpy.state.cluster import Cluster, ClusterOptions
+from koordpy.state.pods import PodRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class BuiltScheduler:
     sinks: Sinks
     volumes: VolumeBinder
     throttle: Throttle
+    schedulers: frozenset[str]  # the names of our profiles
 
     @property
     def cluster(self) -> Cluster:
@@ -69,8 +71,12 @@ def build_scheduler(
     instance: str = "koordpy",
     clock: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
+    on_foreign_bind: Callable[[PodRecord], None] = lambda _: None,
 ) -> BuiltScheduler:
-    """`client` is the one that writes, only while we lead; `instance` is our name in events."""
+    """`client` is the one that writes, only while we lead; `instance` is our name in events.
+
+    `on_foreign_bind` is told of pods that were pending here and that somebody else bound.
+    """
     ready = asyncio.Event()
     profiles = {profile.scheduler_name: profile for profile in settings.profiles}
     cluster = Cluster(_options(settings), ChangeLog(ready.set))
@@ -127,8 +133,9 @@ def build_scheduler(
         on_pending=oversights.look_at_pod,
         on_pod_gone=(reporter.forget, evictor.pod_gone, volumes.pod_gone),
         on_storage_changed=volumes.storage_changed,
+        on_foreign_bind=on_foreign_bind,
     )
-    return BuiltScheduler(Scheduler(parts, ready), parts, sinks, volumes, throttle)
+    return BuiltScheduler(Scheduler(parts, ready), parts, sinks, volumes, throttle, frozenset(profiles))
 
 
 def _options(settings: Settings) -> ClusterOptions:

@@ -17,15 +17,17 @@ import structlog
 
 from koordpy import __version__, metrics
 from koordpy.app.build import build_scheduler
+from koordpy.app.competitors import Competitors
+from koordpy.app.gauges import Gauges
 from koordpy.app.settings import Settings
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, Transient
+from koordpy.kube.events import EventRecorder
 from koordpy.kube.http.transport import HttpTransport
 from koordpy.kube.leader import LeaderLease, LeaseName
 from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.scheduler.ingest.watches import Watches
-from koordpy.scheduler.queue.ticket import State
 from koordpy.server.health import Health
 
 # Connections for what is not a bind, so that neither waits for one of the other's.
@@ -40,7 +42,7 @@ class CannotStart(Exception):
 
 async def run(settings: Settings) -> None:
     """Schedule until cancelled; raises CannotStart, BadCredentials or CannotServe with one line for the user."""
-    credentials = await load_credentials(settings.kubeconfig)
+    credentials = await load_credentials(settings.kubeconfig, settings.context)
     async with HttpTransport(credentials, connections=connections(settings)) as transport:
         client = Client(transport)
         await check_reachable(client, "/api/v1/nodes")
@@ -81,9 +83,19 @@ class Process:
             writing = client.guarded_by(self._lease.holds)
         else:
             writing = client
-        self.built = build_scheduler(settings, writing, instance=identity)
+        self._competitors = Competitors(
+            client,
+            [profile.scheduler_name for profile in settings.profiles],
+            election.name,
+            lease=self._lease,
+            recorder=EventRecorder(writing, identity),
+        )
+        self.built = build_scheduler(
+            settings, writing, instance=identity, on_foreign_bind=self._competitors.saw_foreign_bind
+        )
         self._reflectors, self._watches = reflectors, Watches(reflectors, self.built.sinks)
         self.health = Health(self._checks)
+        self._gauges = Gauges(self.built, lambda: self._leads)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -108,7 +120,7 @@ class Process:
         from koordpy.server.gangs import add_gang_routes  # noqa: PLC0415
         from koordpy.server.http import application, serve  # noqa: PLC0415
 
-        app = application(self.health, self._refresh_gauges)
+        app = application(self.health, self._gauges.refresh)
         add_gang_routes(app, self.built.cluster.gangs, lambda: self._leads)
         await serve(app, self._settings.serving)
 
@@ -131,24 +143,11 @@ class Process:
         )
         self._leads = True
         try:
-            await self.built.scheduler.run()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._competitors.run())
+                group.create_task(self.built.scheduler.run())
         finally:
             self._leads = False
-
-    def _refresh_gauges(self) -> None:
-        cluster, queue = self.built.cluster, self.built.queue
-        counts = queue.counts()
-        for state in (State.ACTIVE, State.BACKOFF, State.UNSCHEDULABLE):
-            metrics.PENDING_PODS.labels(state.value).set(counts[state])
-        metrics.UNSCHEDULABLE_PODS.clear()
-        for plugin, number in queue.unschedulable_by_plugin().items():
-            metrics.UNSCHEDULABLE_PODS.labels(plugin).set(number)
-        metrics.GANG_WAITING.set(len(self.built.room))
-        metrics.PENDING_PODS.labels("gated").set(sum(1 for p in cluster.pods.values() if p.gated))
-        metrics.CACHE_SIZE.labels("nodes").set(len(cluster.nodes))
-        metrics.CACHE_SIZE.labels("pods").set(len(cluster.pods))
-        assumed = sum(1 for p in cluster.pods.values() if p.node and not p.bound)
-        metrics.CACHE_SIZE.labels("assumed_pods").set(assumed)
 
 
 def _electing(lease: LeaderLease) -> Callable[[], str]:

@@ -17,6 +17,7 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -30,6 +31,7 @@ from koordpy.api.errors import MalformedObject
 from koordpy.api.times import micro_instant_of_seconds
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, Conflict, NotFound, Transient
+from koordpy.kube.writes import ObjectRef
 
 _RELEASE_TIMEOUT_S = 3.0
 
@@ -78,8 +80,17 @@ class LeaderLease:
         self._held: Lease | None = None  # as the API server last returned it
         self._certain_until = float("-inf")
         self._observed = ""  # resourceVersion of the lease of another holder
+        self._logged_leader = ""  # the holder in the last `standing_by`
         self._held_by_other_until = float("-inf")  # counted from when we first saw this version
         self.trouble = ""  # why the lease cannot be acquired or renewed; empty while it can
+
+    @property
+    def about(self) -> ObjectRef | None:
+        """The lease as events name it, once we have held it."""
+        if self._held is None:
+            return None
+        meta = self._held.metadata
+        return ObjectRef("coordination.k8s.io/v1", "Lease", meta.namespace, meta.name, meta.uid)
 
     def holds(self) -> bool:
         """Whether this process is certain, at this moment, that no other leads."""
@@ -89,6 +100,7 @@ class LeaderLease:
         """Stand by, lead, and stand by again when the lease is lost; cancel it to stop and release."""
         while True:
             await self._acquire()
+            self._logged_leader = ""
             self._gauge.set(1)
             log.info("leading", lease=self._lease.name, identity=self._identity)
             try:
@@ -132,6 +144,7 @@ class LeaderLease:
             }
             return await self._store("POST", self._lease.collection, body, started)
         if not self._can_acquire(found):
+            self._stand_by_for(found.spec.holder_identity or "")
             return False
         return await self._put(found, self._spec(found.spec), started)
 
@@ -145,6 +158,12 @@ class LeaderLease:
             self._observed = found.metadata.resource_version
             self._held_by_other_until = now + (found.spec.lease_duration_seconds or self._timing.lease_duration_s)
         return now >= self._held_by_other_until
+
+    def _stand_by_for(self, leader: str) -> None:
+        """Logged once for each leader."""
+        if leader != self._logged_leader:
+            self._logged_leader = leader
+            log.info("standing_by", lease=self._lease.name, leader=leader, identity=self._identity)
 
     async def _renew_until_lost(self) -> None:
         while self.holds():
@@ -221,6 +240,16 @@ class LeaderLease:
             renew_time=now,
             lease_transitions=transitions,
         )
+
+
+async def leases_named(client: Client, name: str) -> list[Lease]:
+    """Those of a name, in all namespaces; what cannot be read is left out."""
+    decode, found = Decoder("Lease", Lease), []
+    page = await client.page("/apis/coordination.k8s.io/v1/leases", fieldSelector=f"metadata.name={name}")
+    for raw in page.items:
+        with suppress(MalformedObject):
+            found.append(decode(raw))
+    return found
 
 
 async def _forever(lead: Callable[[], Awaitable[None]]) -> None:

@@ -228,7 +228,8 @@ def _told(answer: Plan | Refusal, when_empty: Refusal | None, holders: Iterable[
     if refusal is None:
         return answer
     more = [*holders, *([_never(when_empty, refusal)] if when_empty is not None and refusal.counts else [])]
-    told = replace(refusal, message="; ".join([refusal.message.removesuffix("."), *more]) if more else refusal.message)
+    message = "; ".join([refusal.message.removesuffix("."), *more]) if more else refusal.message
+    told = replace(refusal, message=message, never=when_empty is not None)
     return told if isinstance(answer, Refusal) else replace(answer, missing=told)
 
 

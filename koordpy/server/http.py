@@ -9,12 +9,15 @@ import asyncio
 import ssl
 from collections.abc import Callable
 
+import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from koordpy.server.errors import CannotServe
 from koordpy.server.health import Health
 from koordpy.server.settings import Serving
+
+log = structlog.get_logger()
 
 
 def application(health: Health, refresh_gauges: Callable[[], None]) -> web.Application:
@@ -46,6 +49,8 @@ async def serve(app: web.Application, serving: Serving) -> None:
     try:
         site = web.TCPSite(runner, serving.address, serving.port, ssl_context=_tls(serving))
         await site.start()
+        address, port = runner.addresses[0][:2]  # with port 0 nobody else could know it
+        log.info("serving", address=address, port=port, tls=bool(serving.tls_cert_file))
         await asyncio.Event().wait()
     except OSError as error:
         raise CannotServe(f"cannot serve on {serving.address}:{serving.port}: {error.strerror or error}") from error

@@ -218,3 +218,44 @@ async def test_an_answer_that_is_no_lease_is_trouble_and_not_the_end() -> None:
             assert a.lease.trouble.startswith("MalformedObject")
             await asyncio.sleep(5)
             assert a.lease.holds()
+
+
+# --- what it says ---
+
+
+async def test_a_standby_says_once_that_it_stands_by_and_who_leads(log) -> None:
+    async with World() as world:
+        a, b = Candidate(world, "a"), Candidate(world, "b")
+        async with running_candidates(a):
+            await until(lambda: bool(a.led))
+            async with running_candidates(b):
+                await asyncio.sleep(60)
+    said = [entry for entry in log if entry["event"] == "standing_by"]
+    assert [(entry["leader"], entry["identity"], entry["lease"]) for entry in said] == [("a", "b", "koord-scheduler")]
+
+
+async def test_a_standby_says_when_the_leader_changes(log) -> None:
+    async with World() as world:
+        a, b, c = (Candidate(world, name) for name in "abc")
+        async with running_candidates(a):
+            await until(lambda: bool(a.led))
+            async with running_candidates(b, c):
+                await asyncio.sleep(5)
+                await a.crash()
+                await until(lambda: bool(b.led or c.led))
+                await asyncio.sleep(5)
+                leader, other = ("b", "c") if b.led else ("c", "b")
+    said = [(entry["identity"], entry["leader"]) for entry in log if entry["event"] == "standing_by"]
+    assert sorted(said[:2]) == [("b", "a"), ("c", "a")]
+    assert said[2:] == [(other, leader)]
+
+
+async def test_whoever_led_and_lost_says_again_who_leads(log) -> None:
+    async with World() as world:
+        a, b = Candidate(world, "a", faults=[Fault("down", start=10, length=20)]), Candidate(world, "b")
+        async with running_candidates(a):
+            await until(lambda: bool(a.led))
+            async with running_candidates(b):
+                await asyncio.sleep(60)
+    said = [(entry["identity"], entry["leader"]) for entry in log if entry["event"] == "standing_by"]
+    assert said == [("b", "a"), ("a", "b")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import structlog
+
 from tests.scenarios.objects import condition, gang, members
 from tests.scenarios.world import World
 
@@ -21,6 +23,19 @@ async def test_the_pod_group_is_told_that_its_gang_was_scheduled(world: World) -
     told = await world.event("Scheduled", pod_group="a")
     assert told["type"] == "Normal"
     assert told["regarding"]["apiVersion"] == "scheduling.sigs.k8s.io/v1alpha1"
+
+
+async def test_the_log_says_that_a_gang_was_started_with_how_many_and_after_how_long(virtual: World) -> None:
+    with structlog.testing.capture_logs() as entries:
+        await virtual.pod_group("a", minimum=3)
+        await virtual.pods(*members("a", 3), gang="a", cpu=1)
+        await virtual.says("a-1", "no nodes available")
+        await virtual.nodes(2, cpu=2)
+        await virtual.bound(*members("a", 3))
+        await virtual.event("Scheduled", pod_group="a")
+    (said,) = [entry for entry in entries if entry["event"] == "gang_started"]
+    assert (said["log_level"], said["gang"], said["members"], said["nodes"]) == ("info", "scenario/a", 3, 2)
+    assert said["waited_s"] > 0
 
 
 async def test_the_pod_group_of_the_other_api_group_is_told_too(world: World) -> None:

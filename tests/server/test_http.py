@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
+import structlog
 from aiohttp.test_utils import TestClient, TestServer, unused_port
 
 from koordpy.server.errors import CannotServe
@@ -51,6 +52,22 @@ async def test_gauges_are_refreshed_when_metrics_are_read_and_only_then():
         status, text = await answer(client, "/metrics")
     assert (status, refreshed) == (200, ["gauges"])
     assert text.startswith("# HELP")
+
+
+async def test_it_says_where_it_serves_also_when_it_may_choose_the_port():
+    with structlog.testing.capture_logs() as entries:
+        task = asyncio.create_task(serve(application(Health(dict), lambda: None), Serving("127.0.0.1", 0)))
+        async with asyncio.timeout(10):
+            while not entries:  # noqa: ASYNC110 - the line is what is waited for
+                await asyncio.sleep(0.01)
+        (said,) = entries
+        reader, writer = await asyncio.open_connection(said["address"], said["port"])
+        writer.write(b"GET /livez HTTP/1.0\r\n\r\n")
+        assert (await reader.read()).endswith(b"ok")
+        writer.close()
+        task.cancel()
+        await asyncio.wait([task])
+    assert (said["event"], said["address"], said["tls"]) == ("serving", "127.0.0.1", False)
 
 
 async def test_an_address_that_is_taken_is_one_line():

@@ -82,6 +82,8 @@ class Reflector(Generic[T]):
         self._lists_wanted = 1
         self._watch_timeout: asyncio.Timeout | None = None
         self._backoff = Backoff(first_s=0.2, most_s=30.0)
+        self._is_served = True  # False: not installed
+        self._on_served: tuple[Callable[[bool], None], ...] = ()
         self.synced = asyncio.Event()
         self.trouble = ""  # why the last request failed; empty after a success
         if sink is not None:
@@ -96,6 +98,10 @@ class Reflector(Generic[T]):
         if self._is_running:  # it would miss the objects listed before
             raise RuntimeError(f"{self.full_name}: subscribe before the reflector runs")
         self._sinks.add(sink, settle)
+
+    def on_served(self, tell: Callable[[bool], None]) -> None:
+        """Tell when an optional resource turns out not to be installed (False), and when it is there after all."""
+        self._on_served += (tell,)
 
     async def run(self) -> None:
         """List and watch, until cancelled."""
@@ -131,7 +137,14 @@ class Reflector(Generic[T]):
         self._sinks.settle()
         self._version = ""
         self._recovered()
+        self._note_served(served=False)
         self.synced.set()
+
+    def _note_served(self, *, served: bool) -> None:
+        if served != self._is_served:
+            self._is_served = served
+            for tell in self._on_served:
+                tell(served)
 
     async def resync(self) -> None:
         """List again now, and return when the sinks have everything that was true at this moment."""
@@ -160,6 +173,7 @@ class Reflector(Generic[T]):
             self._gone(key)
         self._sinks.settle()
         self._recovered()
+        self._note_served(served=True)
         if wanted == self._lists_wanted:  # otherwise this list is older than a later call of resync
             self._version = page.metadata.resource_version
             self.synced.set()

@@ -64,6 +64,7 @@ class Refusal:
     counts: tuple[tuple[str, int], ...] = ()  # reason text, number of nodes
     plugins: frozenset[str] = frozenset()  # the filters that refused
     fit: tuple[int, int] = (0, 1)  # members that fit, and members that must
+    never: bool = False  # the job would not fit on an empty cluster either
     gave_up: bool = False  # the search used up its budget: there may be a plan that was not tried
 
 

@@ -23,6 +23,7 @@ from koordpy.state.shapes import Shape
 
 _ROOM = EventKind.NODE_ADDED | EventKind.NODE_GREW | EventKind.NODE_TAINTS | EventKind.ROOM_FREED | EventKind.VICTIMS
 _MOST_NAMES = 5
+_INSTALL = "koordpy crds | kubectl apply -f -"
 _NOBODY = -(2**31)  # the lowest priority
 
 
@@ -93,7 +94,7 @@ def _missing(gang_id: str, group: GangGroup, cluster: Cluster) -> str:
     if gang is None:
         return f"gang {gang_id} does not exist; gang {_own(group, cluster)} is in a group with it"
     if not gang.initialised:
-        return _uninitialised(gang)
+        return _uninitialised(gang, cluster)
     if gang.collected < gang.minimum:
         return f"gang {gang_id} is incomplete: {gang.collected} of {gang.minimum} members{_absentees(gang)}"
     return ""
@@ -108,7 +109,9 @@ def _own(group: GangGroup, cluster: Cluster) -> str:
     return next((gang.id for gang in cluster.gangs.own(group)), "its group")
 
 
-def _uninitialised(gang: Gang) -> str:
+def _uninitialised(gang: Gang, cluster: Cluster) -> str:
+    if gang.by_pod_group and not gang.pod_groups and not cluster.gangs.pod_groups_served:
+        return f"gang {gang.id} waits for PodGroup {gang.id}, but PodGroups are not installed: {_INSTALL}"
     if gang.by_pod_group and not gang.pod_groups:
         return f"gang {gang.id} waits for PodGroup {gang.id}, which does not exist"
     if not (gang.pod_groups or gang.pending or gang.assumed or gang.bound):

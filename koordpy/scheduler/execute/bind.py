@@ -66,7 +66,7 @@ class Binder:
         """All of these may be bound; or, if this raises, none of them is."""
         with_volumes = [placement for placement in placements if any(placement.volumes)]
         release = _Release(ticket, placements, len(with_volumes), len(placements), of_gangs)
-        self._in_flight.add(placement.uid for placement in placements)
+        self._in_flight.add((placement.uid, placement.node) for placement in placements)
         try:
             for placement in with_volumes:
                 self._lanes.volume_binds.put(partial(self._bind_volumes, release, placement))
@@ -167,12 +167,16 @@ class Binder:
     def _tell_gangs(self, release: _Release) -> None:
         if not release.of_gangs:
             return
+        waited_s = time.monotonic() - release.ticket.first_seen
         for gang_id, nodes in release.nodes.items():
+            log.info(
+                "gang_started", gang=gang_id, members=len(nodes), nodes=len(set(nodes)), waited_s=round(waited_s, 3)
+            )
             gang = self._cluster.gangs.get(gang_id)
             if gang is not None:
                 self._reporter.gang_scheduled(gang, len(nodes), len(set(nodes)))
         if release.nodes:
-            metrics.GANG_SECONDS.observe(time.monotonic() - release.ticket.first_seen)
+            metrics.GANG_SECONDS.observe(waited_s)
 
     def _falls_back(self, pod: PodRecord, ticket: Ticket, problem: Exception) -> None:
         """The binds of the other members are in flight, whatever becomes of this one."""

@@ -34,19 +34,24 @@ class PodSink:
         *,
         on_pending: Callable[[Pod, PodRecord], None],
         on_gone: tuple[Callable[[str], None], ...] = (),
+        on_foreign_bind: Callable[[PodRecord], None] = lambda _: None,
     ) -> None:
         self._cluster, self._jobs, self._wakeups, self._in_flight = cluster, jobs, wakeups, in_flight
         self._on_pending = on_pending  # is told each pod that has no node
         self._on_gone = on_gone  # each is told the UID of a pod that is gone or finished
+        self._on_foreign_bind = on_foreign_bind  # is told of a pod that was pending, and was not bound by us
 
     def upsert(self, pod: Pod) -> None:
         if pod.is_finished:
             self._cluster.finish_pod(pod)
             self._gone(pod.metadata.uid)
             return
+        known = self._cluster.pods.get(pod.metadata.uid)
         record = self._cluster.upsert_pod(pod)
         if record.bound:
-            self._in_flight.end(record.uid)
+            if known is not None and not known.bound and not self._in_flight.may_be_ours(record.uid, record.node):
+                self._on_foreign_bind(record)
+            self._in_flight.settled(record.uid)
             self._cluster.confirm_volumes(record)
         elif record.terminating:  # an assumption about a terminating pod holds room for nobody
             self._cluster.forget(record.uid)
@@ -66,7 +71,7 @@ class PodSink:
         self._wakeups.deliver()
 
     def _gone(self, uid: str) -> None:
-        self._in_flight.end(uid)
+        self._in_flight.settled(uid)
         self._jobs.pod_gone(uid)
         for tell in self._on_gone:
             tell(uid)

@@ -18,7 +18,7 @@ from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.ingest.budgets import BudgetSink
 from koordpy.scheduler.ingest.guard import GuardedSink
 from koordpy.scheduler.ingest.nodes import NodeSink
-from koordpy.scheduler.ingest.podgroups import PodGroupSink
+from koordpy.scheduler.ingest.podgroups import PodGroupDefinitions, PodGroupSink
 from koordpy.scheduler.ingest.pods import PodSink
 from koordpy.scheduler.ingest.storage import StorageSink
 from koordpy.scheduler.ingest.topologies import TopologySink
@@ -40,6 +40,7 @@ class Sinks:
     settle_pods: Callable[[], None]  # to be called when all pods that came together were told
     nodes: Sink[Node]
     pod_groups: Mapping[str, Sink[PodGroup]]  # by API group
+    pod_groups_served: Callable[[str, bool], None]  # to be called with an API group that is installed, or is not
     topologies: Sink[TopologyObject]
     budgets: Sink[PodDisruptionBudget]
     namespaces: Sink[Namespace]
@@ -59,6 +60,7 @@ class Sinks:
         on_pending: Callable[[Pod, PodRecord], None],
         on_pod_gone: tuple[Callable[[str], None], ...] = (),
         on_storage_changed: Callable[[], None],
+        on_foreign_bind: Callable[[PodRecord], None],
     ) -> Sinks:
         storage = cluster.storage
         tables: dict[str, dict[str, Any]] = {
@@ -70,7 +72,15 @@ class Sinks:
             "CSIStorageCapacity": storage.capacities,
             "VolumeAttachment": storage.attachments,
         }
-        pods = PodSink(cluster, jobs, wakeups, in_flight, on_pending=on_pending, on_gone=on_pod_gone)
+        pods = PodSink(
+            cluster,
+            jobs,
+            wakeups,
+            in_flight,
+            on_pending=on_pending,
+            on_gone=on_pod_gone,
+            on_foreign_bind=on_foreign_bind,
+        )
 
         def guarded(sink: Sink[Any]) -> Sink[Any]:
             return GuardedSink(sink, recovery)
@@ -80,6 +90,7 @@ class Sinks:
             partial(recovery.guard, pods.settle),
             guarded(NodeSink(cluster, wakeups)),
             {group: guarded(PodGroupSink(group, cluster, wakeups)) for group in GROUPS},
+            PodGroupDefinitions(cluster, wakeups).served,
             guarded(TopologySink(cluster, wakeups)),
             guarded(BudgetSink(cluster)),
             guarded(NamespaceSink(cluster, wakeups)),

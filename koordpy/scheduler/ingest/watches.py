@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from koordpy.kube.watch.reflector import Reflector
@@ -18,7 +19,7 @@ class Watches:
         subscribe = reflectors.subscribe
         self._others: tuple[Reflector[Any], ...] = (
             subscribe(resources.NODES, sinks.nodes),
-            *(subscribe(resource, sinks.pod_groups[group]) for group, resource in resources.POD_GROUPS.items()),
+            *(self._pod_groups(reflectors, sinks, group) for group in resources.POD_GROUPS),
             subscribe(resources.TOPOLOGIES, sinks.topologies),
             subscribe(resources.BUDGETS, sinks.budgets),
             subscribe(resources.NAMESPACES, sinks.namespaces),
@@ -26,6 +27,12 @@ class Watches:
             *(subscribe(resource, sinks.owners[kind]) for kind, resource in resources.OWNERS.items()),
             *(subscribe(resource, sinks.storage[kind]) for kind, resource in resources.STORAGE.items()),
         )
+
+    @staticmethod
+    def _pod_groups(reflectors: SharedReflectors, sinks: Sinks, group: str) -> Reflector[Any]:
+        reflector = reflectors.subscribe(resources.POD_GROUPS[group], sinks.pod_groups[group])
+        reflector.on_served(partial(sinks.pod_groups_served, group))
+        return reflector
 
     async def synced(self) -> None:
         """Return when everything has been listed once."""

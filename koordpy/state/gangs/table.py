@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from koordpy.api.gangs import Membership, declaration_of
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import PodGroup
+from koordpy.api.podgroup import GROUPS, PodGroup
 from koordpy.api.times import seconds_of_instant
 from koordpy.state.changes import ChangeLog
 from koordpy.state.events import ClusterEvent, EventKind
@@ -33,6 +33,12 @@ class GangTable:
         self._evicting: set[str] = set()  # UIDs of members that we are about to delete
         self._holders: set[str] = set()  # gangs of which somebody waits at Permit, and some that did
         self._groups = GangGroups()
+        self._not_served: set[str] = set()  # API groups whose PodGroups are not installed
+
+    @property
+    def pod_groups_served(self) -> bool:
+        """There can be PodGroups: their definition is installed, in one of the API groups at least."""
+        return len(self._not_served) < len(GROUPS)
 
     def get(self, gang_id: str) -> Gang | None:
         return self._gangs.get(gang_id)
@@ -129,6 +135,15 @@ class GangTable:
         self._resolve(gang)
         self._tell(gang)
         self._drop_if_gone(gang)
+
+    def set_served(self, api_group: str, *, served: bool) -> None:
+        """PodGroups of an API group are installed, or are not: those that wait for one are told so."""
+        before = self.pod_groups_served
+        self._not_served.discard(api_group) if served else self._not_served.add(api_group)
+        if before != self.pod_groups_served:
+            for gang in self._gangs.values():
+                if gang.by_pod_group and not gang.pod_groups:
+                    self._tell(gang)
 
     # --- what the scheduler does ---
 

@@ -1,0 +1,76 @@
+"""Gauges of a scheduler, set when `/metrics` is read: they cost nothing in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from prometheus_client import Gauge
+
+from koordpy import metrics
+from koordpy.app.build import BuiltScheduler
+from koordpy.app.pending import REASONS, Pending, pending_in
+from koordpy.scheduler.queue.ticket import State
+
+# What only the leader knows: the sum over all replicas must be the truth.
+_OF_THE_LEADER = (
+    metrics.PENDING_GANGS,
+    metrics.PENDING_PODS_BY_REASON,
+    metrics.OLDEST_PENDING_SECONDS,
+    metrics.PENDING_REQUESTS,
+    metrics.WAITING_REQUESTS,
+)
+
+
+class Gauges:
+    """What there is, and what is pending."""
+
+    def __init__(
+        self,
+        built: BuiltScheduler,
+        leads: Callable[[], bool],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """The clocks are those of the scheduler."""
+        self._built, self._leads, self._clock, self._wall = built, leads, clock, wall
+
+    def refresh(self) -> None:
+        self._of_the_state()
+        for gauge in _OF_THE_LEADER:
+            gauge.clear()
+        if self._leads():
+            self._of_what_is_pending(pending_in(self._built))
+
+    def _of_the_state(self) -> None:
+        cluster, queue = self._built.cluster, self._built.queue
+        counts = queue.counts()
+        for state in (State.ACTIVE, State.BACKOFF, State.UNSCHEDULABLE):
+            metrics.PENDING_PODS.labels(state.value).set(counts[state])
+        metrics.UNSCHEDULABLE_PODS.clear()
+        _set(metrics.UNSCHEDULABLE_PODS, queue.unschedulable_by_plugin())
+        since = [stay.since for stay in self._built.room]
+        metrics.GANG_WAITING.set(len(since))
+        metrics.LONGEST_WAITING_SECONDS.set(max(0.0, self._clock() - min(since)) if since else 0.0)
+        metrics.PENDING_PODS.labels("gated").set(sum(1 for p in cluster.pods.values() if p.gated))
+        metrics.CACHE_SIZE.labels("nodes").set(len(cluster.nodes))
+        metrics.CACHE_SIZE.labels("pods").set(len(cluster.pods))
+        assumed = sum(1 for p in cluster.pods.values() if p.node and not p.bound)
+        metrics.CACHE_SIZE.labels("assumed_pods").set(assumed)
+
+    def _of_what_is_pending(self, pending: Pending) -> None:
+        """With a zero for what there is not: an alert on a series that is not there would never fire, nor end."""
+        now, none = self._wall(), dict.fromkeys(REASONS, 0.0)
+        _set(metrics.PENDING_GANGS, none | pending.gangs)
+        _set(metrics.PENDING_PODS_BY_REASON, none | pending.pods)
+        ages = {reason: max(0.0, now - created) for reason, created in pending.oldest.items()}
+        _set(metrics.OLDEST_PENDING_SECONDS, none | ages)
+        resources = dict.fromkeys([*pending.requested, *pending.held, "cpu", "memory"], 0.0)
+        _set(metrics.PENDING_REQUESTS, resources | pending.requested)
+        _set(metrics.WAITING_REQUESTS, resources | pending.held)
+
+
+def _set(gauge: Gauge, values: Mapping[str, float]) -> None:
+    for label, value in values.items():
+        gauge.labels(label).set(value)

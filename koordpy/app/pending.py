@@ -1,0 +1,135 @@
+"""What is pending and why, for metrics: one look at the queue and at the pods, when somebody asks.
+
+Nothing is counted while scheduling. Reasons are few and fixed, so that they can be labels: a pod has exactly one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from koordpy.api.keys import UNSCHEDULABLE
+from koordpy.app.build import BuiltScheduler
+from koordpy.plan.framework.answers import Refusal
+from koordpy.scheduler.queue.ticket import Ticket
+from koordpy.state.cluster import Cluster
+from koordpy.state.events import EventKind
+from koordpy.state.nodes.resources import NOWHERE, PODS
+from koordpy.state.pods import PodRecord
+from koordpy.state.shapes import Shape
+
+QUEUED, INCOMPLETE, RESOURCES, CONSTRAINTS = "queued", "incomplete", "resources", "constraints"
+TOPOLOGY, PREEMPTING, WAITING, TIMED_OUT = "topology", "preempting", "waiting", "timed_out"
+GATED, ERROR, NEVER = "gated", "error", "never"
+REASONS = (
+    QUEUED,  # not attempted yet
+    INCOMPLETE,  # members of its gang, their PodGroup, or gangs of its group are not there
+    RESOURCES,  # too little is free
+    CONSTRAINTS,  # nodes do not match: taints, selectors, affinity, spreading, volumes
+    TOPOLOGY,  # no part of the network takes all of it
+    NEVER,  # more than there is: it would not fit on an empty cluster either
+    PREEMPTING,  # room is kept for it, and others are still leaving
+    WAITING,  # holds room at Permit, until the rest of its gang has some
+    TIMED_OUT,  # its gang waited in vain, and was left alone
+    GATED,  # its scheduling gates are not gone
+    ERROR,  # it cannot be read, or a call or koordpy itself failed
+)
+
+_IN_A_CPU = 1000  # amounts of CPU are in thousandths
+
+
+@dataclass(slots=True)
+class Pending:
+    """What is pending at one moment. Amounts are in CPUs, bytes and devices, of resources that nodes have."""
+
+    gangs: Counter[str] = field(default_factory=Counter)  # by reason
+    pods: Counter[str] = field(default_factory=Counter)  # by reason
+    oldest: dict[str, float] = field(default_factory=dict)  # by reason: when the oldest pod was created
+    requested: dict[str, float] = field(default_factory=dict)  # by resource
+    held: dict[str, float] = field(default_factory=dict)  # by resource
+
+
+def pending_in(built: BuiltScheduler) -> Pending:
+    """It costs a look at each pod and a little more for each that is not bound."""
+    found = Pending()
+    by_job = _reasons(built, found)
+    asked: Counter[Shape] = Counter()
+    held: Counter[Shape] = Counter()
+    for record in built.cluster.pods.values():
+        if record.bound or record.terminating or record.scheduler not in built.schedulers:
+            continue
+        reason = _reason_of_pod(record, by_job, built.cluster)
+        if reason is None:
+            continue
+        found.pods[reason] += 1
+        found.oldest[reason] = min(found.oldest.get(reason, record.created), record.created)
+        if record.shape is not None and record.schedulable:
+            asked[record.shape] += 1
+        elif record.shape is not None and reason == WAITING:
+            held[record.shape] += 1
+    found.requested, found.held = _amounts(asked, built.cluster), _amounts(held, built.cluster)
+    return found
+
+
+def _reasons(built: BuiltScheduler, found: Pending) -> dict[str, str]:
+    """Why pods wait that have a ticket of their own, by UID, and members that hold nothing, by gang."""
+    by_job: dict[str, str] = {}
+    for ticket in built.queue:
+        group = built.parts.jobs.group_of(ticket)
+        reason = _reason_of_job(ticket, built)
+        if not group:
+            by_job[ticket.key] = reason
+        for gang in built.cluster.gangs.own(group):
+            by_job[gang.id] = reason
+            found.gangs[WAITING if gang.waiting else reason] += 1
+    return by_job
+
+
+def _reason_of_pod(record: PodRecord, by_job: dict[str, str], cluster: Cluster) -> str | None:
+    """None for one whose bind is in flight."""
+    if record.gated:
+        return GATED
+    if record.timed_out:
+        return TIMED_OUT
+    if record.defect:
+        return ERROR
+    if record.node:
+        return WAITING if cluster.gangs.is_waiting(record) else None
+    return by_job.get(record.uid) or by_job.get(record.gang) or QUEUED
+
+
+def _reason_of_job(ticket: Ticket, built: BuiltScheduler) -> str:
+    if any(_nominated(ticket, built)):
+        return PREEMPTING
+    return reason_of(ticket.refusal) if ticket.refusal is not None else QUEUED
+
+
+def _nominated(ticket: Ticket, built: BuiltScheduler) -> Iterator[bool]:
+    nominations = built.cluster.nominations
+    if len(nominations):
+        for job in built.parts.jobs.group_of(ticket) or (ticket.key,):
+            yield bool(nominations.of(job))
+
+
+def reason_of(refusal: Refusal) -> str:
+    """The one reason of a refusal that may name several: what is most likely to be acted upon."""
+    if refusal.reason != UNSCHEDULABLE:
+        return ERROR
+    if refusal.plugins == {"Coscheduling"}:
+        if not refusal.wake_on:
+            return INCOMPLETE
+        return TOPOLOGY if refusal.wake_on & EventKind.DOMAINS else RESOURCES
+    if "NodeResourcesFit" in refusal.plugins or (refusal.wake_on and not refusal.plugins):
+        return NEVER if refusal.never else RESOURCES
+    return CONSTRAINTS if refusal.plugins else ERROR
+
+
+def _amounts(counts: Counter[Shape], cluster: Cluster) -> dict[str, float]:
+    """Names that pods invent are no labels: only what some node has counts."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for shape, count in counts.items():
+        for name, amount in shape.traits.needed:
+            if cluster.resources.find(name) not in (NOWHERE, PODS):
+                found[name] += amount * count / (_IN_A_CPU if name == "cpu" else 1)
+    return dict(found)
