@@ -15,7 +15,7 @@ from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import started
 from tests.controllers.world import definition as podgroup_definition
 from tests.controlplane.client import Client
-from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
+from tests.controlplane.server import ADMIN_TOKEN, NOBODY_TOKEN, ControlPlane
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PLACES = {  # kind -> where its objects are created
@@ -159,6 +159,56 @@ async def test_the_roles_allow_everything_that_the_topology_and_its_status_need(
         _, log = scheduler.communicate(timeout=PATIENCE_S)
     assert scheduler.returncode == 0
     assert "orbidden" not in log
+
+
+async def may(client: Client, verb: str, resource: str, *, group: str = SIGS_GROUP, sub: str = "") -> bool:
+    """Whether whoever asks may do this in namespace default."""
+    asked = {"namespace": "default", "verb": verb, "group": group, "resource": resource, "subresource": sub}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    answer = await client.request("POST", path, review | {"spec": {"resourceAttributes": asked}})
+    return bool(answer.ok()["status"]["allowed"])
+
+
+@pytest.mark.real
+async def test_users_with_kubernetes_own_roles_get_the_rights_on_pod_groups(guarded, admin):
+    """What adds the rules to those roles is a controller that does not run here: its part is done by hand."""
+    await apply(admin, "rbac-users.yaml")
+    for role in ("edit", "view"):
+        own = (await admin.request("GET", f"{PLACES['ClusterRole']}/system:aggregate-to-{role}")).ok()
+        labels = {f"rbac.authorization.k8s.io/aggregate-to-{role}": "true"}
+        assert own["metadata"]["labels"].items() >= labels.items()
+        query = f"?labelSelector=rbac.authorization.k8s.io/aggregate-to-{role}=true"
+        found = (await admin.request("GET", PLACES["ClusterRole"] + query)).ok()["items"]
+        names = {each["metadata"]["name"] for each in found if each["metadata"]["name"].startswith("koordpy-")}
+        assert names == {f"koordpy-podgroups-{role}"}
+    async with Client(guarded.url, token=NOBODY_TOKEN, ca_path=guarded.ca_path) as user:
+        assert not await may(user, "list", "podgroups")
+        await bind(admin, "koordpy-podgroups-view")
+        assert await may(user, "list", "podgroups")
+        assert not await may(user, "create", "podgroups")
+        await bind(admin, "koordpy-podgroups-edit")
+        assert await may(user, "create", "podgroups")
+        assert await may(user, "create", "podgroups", group=X_GROUP)
+        assert not await may(user, "patch", "podgroups", sub="status")
+        assert await may(user, "list", "clusternetworktopologies", group="scheduling.koordinator.sh")
+
+
+async def bind(admin: Client, role: str) -> None:
+    """Give a role to nobody, in namespace default."""
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "nobody"}],
+    }
+    (await admin.request("POST", f"/apis/{group}/v1/namespaces/default/rolebindings", binding)).ok()
+    await until(lambda: has_binding(admin, role))
+
+
+async def has_binding(admin: Client, role: str) -> bool:
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/{role}"
+    return (await admin.request("GET", path)).status == 200
 
 
 async def holds(found: Awaitable[str], wanted: str) -> bool:
