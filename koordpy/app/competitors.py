@@ -1,9 +1,9 @@
-"""Other schedulers that take the same pods: noticed, and said loudly.
+"""Detects other schedulers that take the same pods, and reports them in the log, in an event and by metrics.
 
 Koordinator's chart elects its leader in a namespace of its own, under the name that koordpy's lease has too. With both
-running both lead, and pods of one profile are placed twice: no gang and no preemption can be relied on then. Two things
-give a competitor away: a lease of our name in another namespace that somebody renews, and a pod that was pending here
-and that somebody else has bound. Nothing is done about it: which of the two has to go is for people to decide.
+running both lead, and pods of one profile are placed twice: no gang and no preemption can be relied on then. There are
+two signs of a competitor: a lease of our name in another namespace that another holder renews, and a pod that was
+pending here and that another client bound. This module only reports: people decide which of the two has to be stopped.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.leader import LeaderLease, leases_named
 from koordpy.state.pods import PodRecord
 
-_LOOK_EVERY_S = 300.0
-_SAY_EVERY_S = 600.0  # of binds, of which there can be thousands
-# Clocks differ. A lease that is not renewed any more is found out by the next look, whatever its clock said.
+_LIST_EVERY_S = 300.0
+_REPORT_EVERY_S = 600.0  # of binds, of which there can be thousands
+# Clocks of machines differ. A lease that is no longer renewed is recognised by the next list, whatever its clock said.
 _CLOCKS_DIFFER_S = 60.0
-# What the leader before us sent may arrive for as long as the API server works on a request.
+# A bind of the previous leader may take effect for as long as the API server works on a request.
 _AFTER_A_LEADER_S = 60.0
 _HINT = "two schedulers take the same pods; stop one of them, or give it another schedulerName"
 
@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 class Competitors:
-    """Looks out for other schedulers, for as long as this process leads."""
+    """Looks for other schedulers while this process leads."""
 
     def __init__(
         self,
@@ -49,18 +49,18 @@ class Competitors:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """`lease` is ours, if leaders are elected; `client` reads, and the recorder's writes only while we lead."""
+        """`lease` is ours, if leaders are elected. `client` only reads; `recorder` writes while we lead."""
         self._client, self._schedulers, self._lease_name = client, schedulers, lease_name
         self._lease, self._recorder, self._clock, self._wall = lease, recorder, clock, wall
         self._leads_since = float("inf")
-        self._renewed: dict[str, str] = {}  # namespace -> when its lease was renewed, as we last saw it
+        self._renewed: dict[str, str] = {}  # namespace -> renewTime of its lease in the last list
         self._competitors: dict[str, str] = {}  # namespace -> holder
-        self._binds, self._first_bind = 0, ""  # those that were not said yet
+        self._binds, self._first_bind = 0, ""  # not reported yet
         self._bound = asyncio.Event()
-        self._may_not_look = False
+        self._forbidden = False
 
     def saw_foreign_bind(self, pod: PodRecord) -> None:
-        """A pod was pending here and is bound, and not by us. The leader before us may have done that."""
+        """A pod that was pending is bound, and not by us; shortly after we began to lead, by the previous leader."""
         if pod.scheduler not in self._schedulers or self._clock() < self._leads_since + _AFTER_A_LEADER_S:
             return
         metrics.FOREIGN_BINDS.inc()
@@ -73,8 +73,8 @@ class Competitors:
         self._leads_since = self._clock()
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._look_forever())
-                tasks.create_task(self._tell_of_binds())
+                tasks.create_task(self._list_forever())
+                tasks.create_task(self._report_binds())
         finally:
             self._leads_since = float("inf")
             self._renewed.clear()
@@ -85,19 +85,19 @@ class Competitors:
 
     # --- leases ---
 
-    async def _look_forever(self) -> None:
+    async def _list_forever(self) -> None:
         while True:
             try:
-                await self._look()
+                await self._list()
             except Forbidden as error:
-                if not self._may_not_look:
+                if not self._forbidden:
                     log.info("competitors_not_looked_for", problem=str(error), hint="grant it, as in rbac.yaml")
-                self._may_not_look = True
+                self._forbidden = True
             except ApiError as error:
-                log.debug("competitors_not_looked_for", problem=str(error))  # there is another look in a moment
-            await asyncio.sleep(_LOOK_EVERY_S)
+                log.debug("competitors_not_looked_for", problem=str(error))  # tried again with the next list
+            await asyncio.sleep(_LIST_EVERY_S)
 
-    async def _look(self) -> None:
+    async def _list(self) -> None:
         found = await leases_named(self._client, self._lease_name)
         competitors = {
             lease.metadata.namespace: lease.spec.holder_identity or "" for lease in found if self._is_competitor(lease)
@@ -113,7 +113,7 @@ class Competitors:
             await self._event(f"lease {name} is renewed by {holder}: {_HINT}")
 
     def _is_competitor(self, lease: Lease) -> bool:
-        """Somebody else's, in another namespace, and renewed since our last look, or lately."""
+        """Of another holder, in another namespace, and renewed since the last list; in the first list: recently."""
         ours = self._lease.about if self._lease is not None else None
         if (ours is not None and lease.metadata.namespace == ours.namespace) or not lease.spec.holder_identity:
             return False
@@ -128,7 +128,7 @@ class Competitors:
 
     # --- binds ---
 
-    async def _tell_of_binds(self) -> None:
+    async def _report_binds(self) -> None:
         while True:
             await self._bound.wait()
             self._bound.clear()
@@ -137,10 +137,10 @@ class Competitors:
             log.error("foreign_binds", count=count, first=first, hint=f"{_HINT}; or somebody bound it by hand")
             more = f" and {count - 1} more" if count > 1 else ""
             await self._event(f"somebody else bound pod {first}{more}: {_HINT}")
-            await asyncio.sleep(_SAY_EVERY_S)
+            await asyncio.sleep(_REPORT_EVERY_S)
 
     async def _event(self, text: str) -> None:
-        """On our lease; without leader election there is nothing to say it about."""
+        """On our lease; without leader election there is no object to put it on."""
         about = self._lease.about if self._lease is not None else None
         if about is None:
             return

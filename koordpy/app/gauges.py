@@ -12,7 +12,7 @@ from koordpy.app.build import BuiltScheduler
 from koordpy.app.pending import REASONS, Pending, pending_in
 from koordpy.scheduler.queue.ticket import State
 
-# What only the leader knows: the sum over all replicas must be the truth.
+# Set by the leader alone, so that sums over replicas are right.
 _OF_THE_LEADER = (
     metrics.PENDING_GANGS,
     metrics.PENDING_PODS_BY_REASON,
@@ -60,7 +60,7 @@ class Gauges:
         metrics.CACHE_SIZE.labels("assumed_pods").set(assumed)
 
     def _of_what_is_pending(self, pending: Pending) -> None:
-        """With a zero for what there is not: an alert on a series that is not there would never fire, nor end."""
+        """With a zero for every other reason: an alert on a missing series would never fire."""
         now, none = self._wall(), dict.fromkeys(REASONS, 0.0)
         _set(metrics.PENDING_GANGS, none | pending.gangs)
         _set(metrics.PENDING_PODS_BY_REASON, none | pending.pods)

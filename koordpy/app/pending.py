@@ -1,6 +1,6 @@
-"""What is pending and why, for metrics: one look at the queue and at the pods, when somebody asks.
+"""Pending gangs and pods by reason, for metrics: computed from the queue and the state when `/metrics` is read.
 
-Nothing is counted while scheduling. Reasons are few and fixed, so that they can be labels: a pod has exactly one.
+Nothing is counted while scheduling. Reasons are few and fixed, so that they can be labels. A pod has exactly one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Pending:
 
 
 def pending_in(built: BuiltScheduler) -> Pending:
-    """It costs a look at each pod and a little more for each that is not bound."""
+    """Walks over all pods once."""
     found = Pending()
     by_job = _reasons(built, found)
     asked: Counter[Shape] = Counter()
@@ -73,7 +73,7 @@ def pending_in(built: BuiltScheduler) -> Pending:
 
 
 def _reasons(built: BuiltScheduler, found: Pending) -> dict[str, str]:
-    """Why pods wait that have a ticket of their own, by UID, and members that hold nothing, by gang."""
+    """The reason of each ticket: of single pods by UID, of pending members by gang."""
     by_job: dict[str, str] = {}
     for ticket in built.queue:
         group = built.parts.jobs.group_of(ticket)
@@ -113,7 +113,7 @@ def _nominated(ticket: Ticket, built: BuiltScheduler) -> Iterator[bool]:
 
 
 def reason_of(refusal: Refusal) -> str:
-    """The one reason of a refusal that may name several: what is most likely to be acted upon."""
+    """The reason of a refusal; of several, the one that most likely has to be acted upon."""
     if refusal.reason != UNSCHEDULABLE:
         return ERROR
     if refusal.plugins == {"Coscheduling"}:
@@ -126,7 +126,7 @@ def reason_of(refusal: Refusal) -> str:
 
 
 def _amounts(counts: Counter[Shape], cluster: Cluster) -> dict[str, float]:
-    """Names that pods invent are no labels: only what some node has counts."""
+    """Only resources that some node has: anybody can invent names in a request, and labels must be bounded."""
     found: defaultdict[str, float] = defaultdict(float)
     for shape, count in counts.items():
         for name, amount in shape.traits.needed:

@@ -1,4 +1,4 @@
-"""What has to be said beside the numbers: nodes that offer nothing, and a tree that stands for no network."""
+"""Remarks of `koordpy topology`: nodes without slots and why, and a tree that is not a network topology."""
 
 from __future__ import annotations
 

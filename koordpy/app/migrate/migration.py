@@ -1,6 +1,6 @@
-"""One configuration turned into another: what koordpy has is kept, the rest is left out and accounted for.
+"""Migrates a configuration of another scheduler: fields that koordpy has are kept, all others are dropped with a note.
 
-The result is what `koordpy config check` takes, or there is none. Nothing is left out without a note.
+The result passes `koordpy config check`; otherwise there is none.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class _Migration:
     # --- the rest ---
 
     def _drop_unknown(self) -> None:
-        """What is left and koordpy does not know goes; any other mistake was one before."""
+        """Drop fields that koordpy does not know. Any other mistake was one in the source too."""
         while lines := _mistakes_in(self.result):
             unknown = [found for line in lines if (found := _UNKNOWN.fullmatch(line))]
             if not unknown:

@@ -1,4 +1,4 @@
-"""Why plugins and fields of other schedulers are left out: in a line each, for whoever depended on them."""
+"""Why plugins and fields of other schedulers are dropped, one line each."""
 
 from __future__ import annotations
 

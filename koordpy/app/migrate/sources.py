@@ -1,4 +1,4 @@
-"""Finding the configuration in what people have at hand: the file itself, a ConfigMap, or a whole manifest."""
+"""Finds the configuration to migrate: in the file itself, in a ConfigMap, or in a manifest with one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which kubeconfig is used, and several of them joined into one, as kubectl does both.
+"""Selects the kubeconfig, and joins several files into one, both as kubectl does.
 
-Only the content is put together here. What a user or a cluster entry means is read by `identity.py`.
+This module joins the content only; `identity.py` reads its users and clusters.
 """
 
 from __future__ import annotations
