@@ -2,6 +2,7 @@
 
 import asyncio
 
+import hypothesis
 import pytest
 
 from tests.controlplane.build import build
@@ -22,6 +23,9 @@ def _asked_for(session: pytest.Session) -> list[str]:
 def pytest_configure() -> None:
     """Say that there is no current event loop: looptime looks for it, and the first look would make one for good."""
     asyncio.set_event_loop(None)
+    # By default hypothesis fails an example that takes 200 ms: a timed assertion, on machines that are busy.
+    hypothesis.settings.register_profile("koordpy", deadline=None)
+    hypothesis.settings.load_profile("koordpy")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
