@@ -23,12 +23,13 @@ from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement.gang_rules import not_ready
 from koordpy.plan.topology.gather import complaints_about
 from koordpy.plan.topology.rating import rate
-from koordpy.scheduler.cycles import EvictionCycles, Hold
+from koordpy.scheduler.cycles import EvictionCycles
 from koordpy.scheduler.equivalence import equivalence_of
 from koordpy.scheduler.execute.bind import Binder
 from koordpy.scheduler.execute.evict import Evictor
 from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.execute.lanes import Lanes
+from koordpy.scheduler.holds import Holds
 from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
@@ -92,7 +93,7 @@ class Scheduler:
         self._ready = ready  # set when there may be something to do
         self._acting = False  # this attempt is changing the state, and not merely planning
         self._reserved: list[str] = []  # UIDs that this attempt has assumed, and nobody has taken over yet
-        self._holds: dict[str, Hold] = {}  # by job: it may not evict before then, and is activated then
+        self._holds = Holds(parts.cycles, parts.queue)
 
     async def run(self) -> None:
         """Schedule until cancelled."""
@@ -313,23 +314,10 @@ class Scheduler:
         if decision.clears_nominations:
             self._clear_nominations(job)
         if decision.hold is not None:
-            self._hold(job.key, decision.hold)
+            self._holds.begin(job.key, decision.hold)
         if decision.preemption is not None:
             self._cycles.evicted(*sides_of(job, decision.preemption))
             self._evictor.start(job.key, job.name, job.members[0], decision.preemption)
-
-    def _hold(self, key: str, hold: Hold) -> None:
-        """One timer for each hold, however often the job is attempted meanwhile."""
-        if self._holds.get(key) == hold:
-            return
-        self._holds[key] = hold
-        metrics.PREEMPTION_CYCLES.inc()
-        asyncio.get_running_loop().call_later(self._cycles.seconds_left(hold), self._release_hold, key, hold)
-
-    def _release_hold(self, key: str, hold: Hold) -> None:
-        if self._holds.get(key) == hold:
-            del self._holds[key]
-        self._queue.activate(key)
 
     def _clear_nominations(self, job: Job) -> None:
         """Room is kept for no job that cannot use it."""
