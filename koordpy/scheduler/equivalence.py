@@ -30,7 +30,7 @@ def equivalence_of(job: Job, cluster: Cluster) -> Equivalence:
     distinct: list[object] = [] if is_ready(group, cluster) else [job.key]
     for demand in job.demands:
         shapes = Counter(member.shape for member in demand.members)
-        wants += _wanted(demand, shapes)
+        wants.update(_wanted(demand, shapes))
         gang = cluster.gangs.get(demand.gang)
         spec = gang.spec if gang is not None else None
         distinct.append(
@@ -44,20 +44,21 @@ def equivalence_of(job: Job, cluster: Cluster) -> Equivalence:
         )
         if gang is not None and (_has_room_of_its_own(gang) or any(each.nominated_node for each in demand.members)):
             distinct.append(job.key)
-    if not wants:  # any one of them would do
-        wants = Counter({member.shape: 1 for member in job.members if member.shape is not None})
     return Equivalence(tuple(wants.items()), _scheduler(job.demands), tuple(distinct))
 
 
 def _wanted(demand: Demand, shapes: Counter[Shape | None]) -> Counter[Shape]:
-    """The slots of each shape that a gang cannot do without."""
+    """The slots of each shape that a gang cannot do without; none of those that any other member would do for.
+
+    Those are named too: room for one of them may be what completes it. Of 2, 2, 2 and 1 CPU, three on 4 and 1 CPUs.
+    """
     wants: Counter[Shape] = Counter()
     for shape, count in shapes.items():
         others = len(demand.members) - count
         if shape is not None and demand.mode == "NonStrict":
             wants[shape] = 1  # it keeps whatever it can place, also of those that it could do without
-        elif shape is not None and demand.needed > others:
-            wants[shape] = demand.needed - others
+        elif shape is not None:
+            wants[shape] = max(0, demand.needed - others)
     return wants
 
 

@@ -47,7 +47,7 @@ class Room:
 
     def _anywhere(self, shape: Shape, count: int, preemptor: Preemptor) -> bool:
         """So many pods of a shape on all nodes. With others gone that is too long a sum for each event: maybe."""
-        if count == 1 or self._reach(preemptor) or self._yielding(preemptor):
+        if count <= 1 or self._reach(preemptor) or self._yielding(preemptor):
             return True
         if shape not in self._slots:
             self._slots[shape] = self._nodes.slots(shape)

@@ -22,7 +22,7 @@ class State(Enum):
     GONE = "gone"
 
 
-Wants = tuple[tuple[Shape, int], ...]  # shapes, and how many slots of each are needed at least
+Wants = tuple[tuple[Shape, int], ...]  # shapes, and how many slots of each are needed at least; 0: others would do
 
 
 class Equivalence(NamedTuple):

@@ -63,3 +63,17 @@ def test_a_gang_that_accumulates_is_woken_by_room_for_a_member_that_it_could_do_
     rig.gone("old")
     rig.settle()
     assert rig.nodes_of("a") == ["n1"]
+
+
+def test_a_gang_is_woken_by_room_for_a_member_that_it_could_do_without():
+    """Three of 2, 2, 2 and 1 CPU: the large ones have 4 CPUs, and a new node has room for the small one alone."""
+    rig = GangRig()
+    rig.node("n1", cpu=4)
+    rig.gang("a", 3)
+    for number, cpu in enumerate((2, 2, 2, 1), start=1):
+        rig.member(f"a-{number}", "a", cpu=cpu)
+    rig.settle()
+    assert rig.nodes_of("a") == []
+    rig.node("n2", cpu=1)
+    rig.settle()
+    assert sorted(rig.nodes_of("a")) == ["n1", "n1", "n2"]

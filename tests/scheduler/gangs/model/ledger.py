@@ -103,9 +103,9 @@ class Ledger:
         bound = pod is not None and uid_of(pod) == uid and bool(node_of(pod))
         if (accepted or bound) and uid in self.released:
             self._accepted.add(uid)
-        if pod is None or uid_of(pod) != uid:
+        if pod is None:
             self.released.pop(uid, None)
-        elif not bound:
+        elif not bound:  # also if there is another pod of the name by now: its bind was refused all the same
             self.released.pop(uid, None)
             self.recovering.add(self._released_with[uid])
 
