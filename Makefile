@@ -13,7 +13,7 @@ PYTEST = -m pytest -n auto --dist loadfile $(if $(LEFT_OUT),-m 'not ($(LEFT_OUT)
 COUNTS_LINES = $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check quick test coverage fuzz fuzz-gangs lint fmt lock image e2e e2e-prepare e2e-up e2e-down bench bench-full bench-plan controlplane clean
+.PHONY: help demo check quick test coverage fuzz fuzz-gangs lint fmt lock image manifests e2e e2e-prepare e2e-up e2e-down bench bench-full bench-plan controlplane clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,8 @@ $(READY): pyproject.toml $(LOCK)
 demo: $(READY) ## a simulated cluster, koordpy on it, and a live view of what happens (DEMO=short ends by itself)
 	@$(BIN)/koordpy demo
 
-controlplane: $(READY) ## build etcd and kube-apiserver once, into the user's cache
-	@$(BIN)/python -m tests.controlplane.build
+controlplane: $(READY) ## build etcd, kube-apiserver and helm once, into the user's cache
+	@$(BIN)/python -m tests.controlplane.build etcd kube-apiserver kube-scheduler helm
 
 check: lint quick ## the inner loop: lint, types and the quick tests, in 80 seconds on two cores
 
@@ -73,6 +73,9 @@ bench-plan: $(READY) ## figures of planning in memory alone: time, growth, memor
 
 image: $(READY) ## build koordpy's image (IMAGE=koordpy:version)
 	@$(BIN)/python -m e2e image $(IMAGE)
+
+manifests: $(READY) ## write anew what is made from the chart: its README, `koordpy install manifests`, the golden files
+	@$(BIN)/python -m deploy.render
 
 e2e-prepare: $(READY) ## build what `make e2e` needs and keep it in the user's cache: the first time 15 minutes on two cores
 	@$(BIN)/python -m e2e prepare

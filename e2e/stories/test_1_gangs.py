@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from e2e.stories.cluster import SYSTEM, Cluster, node_of, phases, until
@@ -72,7 +74,7 @@ def test_the_pods_of_a_job_are_a_gang(story: Workloads) -> None:
 
 
 def test_a_gang_that_must_be_close_together_is_on_one_rack(story: Workloads, racks: dict[str, str]) -> None:
-    """The racks are a node each: half of the gang would fit on either, spread evenly, were it not for the annotation."""
+    """The racks are a node each, and the gang would be spread evenly over both, were it not for the annotation."""
     ask = '{"gatherStrategy": [{"layer": "RackLayer", "strategy": "MustGather"}]}'
     gather = {f"{GANG}/network-topology-spec": ask}
     story.submit(*story.gang("close", SLOTS, annotations=gather))
@@ -84,7 +86,7 @@ def test_a_gang_that_must_be_close_together_is_on_one_rack(story: Workloads, rac
 
 
 @pytest.fixture
-def racks(cluster: Cluster, workers: list[str]):
+def racks(cluster: Cluster, workers: list[str]) -> Iterator[dict[str, str]]:
     """A rack for each worker, and the topology that says so."""
     topology = {
         "apiVersion": "scheduling.koordinator.sh/v1alpha1",

@@ -38,7 +38,7 @@ def test_a_job_of_high_priority_gets_its_room_when_its_victims_have_ended_in_pea
 
 
 def _while_victims_end(story: Workloads) -> list[bool]:
-    """Whether a member of the new gang had a node, in each look at a moment when fewer victims were gone than it needs."""
+    """Whether a member of the new gang had a node, in each look at a moment when too few victims were gone."""
     seen: list[bool] = []
 
     def enough_are_gone() -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
+
 from e2e.cluster.kind import Kind
 from e2e.stories.cluster import RELEASE, SYSTEM, Cluster, Json
 
@@ -31,7 +33,8 @@ RARE: dict[str, set[Right]] = {
 }
 
 
-def test_nothing_that_koordpy_asked_for_was_denied(cluster: Cluster, kind: Kind) -> None:
+@pytest.mark.usefixtures("cluster")
+def test_nothing_that_koordpy_asked_for_was_denied(kind: Kind) -> None:
     denied = [entry for entry in kind.audit_log() if entry["responseStatus"]["code"] == 403]
     assert kind.audit_log(), "the audit log is empty: nothing is proved"
     assert {(entry["user"]["username"], entry["verb"], entry["requestURI"]) for entry in denied} == set()

@@ -28,8 +28,14 @@ def main(arguments: list[str]) -> None:
 def build(names: Iterable[str] = DEFAULT) -> dict[str, Path]:
     """The path of each named program, built first where it is missing."""
     wanted = [_component(name) for name in names]
+    ready: dict[str, Path] = {}
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
-        return _ready_made(Path(assets), wanted)
+        ready = _ready_made(Path(assets), [component for component in wanted if component.name in DEFAULT])
+        wanted = [component for component in wanted if component.name not in ready]
+    return ready | _from_the_cache(wanted)
+
+
+def _from_the_cache(wanted: list[Component]) -> dict[str, Path]:
     directory = cache_directory()
     binaries = {component.name: directory / component.file_name for component in wanted}
     if all(path.exists() for path in binaries.values()):

@@ -127,4 +127,4 @@ _ALL = (
     Component("coredns", "github.com/coredns/coredns", COREDNS, ".", "2 minutes", main=COREDNS_MAIN, libraries=_CLIENT),
 )
 COMPONENTS = {component.name: component for component in _ALL}
-DEFAULT = ("etcd", "kube-apiserver", "kube-scheduler")
+DEFAULT = ("etcd", "kube-apiserver", "kube-scheduler")  # KUBEBUILDER_ASSETS has these; tools are ours
