@@ -81,7 +81,8 @@ def story(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Workload
         if request.node.stash.get(FAILED, False):
             collect(cluster, REMAINS / request.node.name)
     finally:
-        cluster.kubectl("delete", "pods", "--all", "--now", f"--namespace={namespace}", "--wait=false")
+        everything = ["jobs,replicasets,pods", "--all", "--now", f"--namespace={namespace}", "--wait=false"]
+        cluster.kubectl("delete", *everything)
         cluster.kubectl("delete", "namespace", namespace, "--wait=false")
         until(lambda: not cluster.list("pods", namespace), f"the pods of {namespace} are gone")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from e2e.cluster.programs import Failed
 from e2e.stories.cluster import SYSTEM, Cluster, node_of, phases, until
 from e2e.stories.workloads import LABEL, SLOT, SLOTS, Workloads
 
@@ -121,3 +122,25 @@ def test_kube_scheduler_and_koordpy_count_each_others_pods(story: Workloads) -> 
     story.submit(story.pod("late"), story.pod("late-theirs", scheduler="default-scheduler"))
     story.await_message("late", f"Insufficient {SLOT}")
     story.await_message("late-theirs", f"Insufficient {SLOT}")
+
+
+def test_users_have_rights_over_pod_groups_by_kubernetes_own_roles(story: Workloads) -> None:
+    for role, user in (("view", "ada"), ("edit", "bob")):
+        words = ["rolebinding", user, f"--clusterrole={role}", f"--user={user}", f"--namespace={story.namespace}"]
+        story.cluster.kubectl("create", *words)
+
+    def may(user: str, verb: str, resource: str, *more: str) -> bool:
+        """`kubectl auth can-i` ends badly when the answer is no."""
+        question = ["auth", "can-i", verb, resource, f"--as={user}", f"--namespace={story.namespace}", *more]
+        try:
+            return story.cluster.kubectl(*question).strip() == "yes"
+        except Failed:
+            return False
+
+    ours, theirs = "podgroups.scheduling.sigs.k8s.io", "podgroups.scheduling.x-k8s.io"
+    until(lambda: may("ada", "list", ours), "who may view may list PodGroups")
+    until(lambda: may("bob", "create", theirs), "who may edit may create PodGroups")
+    assert may("ada", "get", "clusternetworktopologies.scheduling.koordinator.sh")
+    assert not may("ada", "create", ours)
+    assert not may("bob", "patch", ours, "--subresource=status")
+    assert not may("bob", "create", "clusternetworktopologies.scheduling.koordinator.sh")

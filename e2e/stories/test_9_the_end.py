@@ -8,6 +8,8 @@ import pytest
 
 from e2e.cluster.kind import Kind
 from e2e.stories.cluster import RELEASE, SYSTEM, Cluster, Json
+from e2e.stories.workloads import Workloads
+from koordpy.app import install
 
 Right = tuple[str, str, str]  # API group, resource, verb
 
@@ -86,6 +88,20 @@ def test_uninstalling_leaves_the_definitions_and_two_leases(cluster: Cluster) ->
     leases = {lease["metadata"]["name"] for lease in cluster.list("leases", "kube-system")}
     assert {"koord-scheduler", "koordpy-controllers"} <= leases
     _remove_what_is_left(cluster)
+
+
+def test_without_helm_the_printed_manifests_install_and_remove_it(bare: Cluster, workers: list[str]) -> None:
+    assert len(workers) == 2
+    manifests = install.manifests(image=bare.image)
+    bare.kubectl("apply", "-f", "-", given=manifests)
+    for component in ("scheduler", "controllers"):
+        bare.kubectl("rollout", "status", f"deployment/koordpy-{component}", f"--namespace={SYSTEM}", "--timeout=100s")
+    work = Workloads(bare, "default")
+    work.submit(*work.gang("printed", 2))
+    work.await_running("printed", 2)
+    work.delete("printed-0", "printed-1")
+    bare.kubectl("delete", "-f", "-", given=manifests)
+    bare.kubectl("delete", "lease", "koord-scheduler", "koordpy-controllers", "--namespace=kube-system")
 
 
 def _is_koordpys(meta: Json) -> bool:
