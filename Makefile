@@ -13,7 +13,7 @@ PYTEST = -m pytest -n auto --dist loadfile $(if $(LEFT_OUT),-m 'not ($(LEFT_OUT)
 COUNTS_LINES = $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check quick test coverage fuzz fuzz-gangs lint fmt lock image manifests e2e e2e-prepare e2e-up e2e-down bench bench-full bench-plan controlplane clean
+.PHONY: help demo check quick test coverage fuzz fuzz-gangs lint fmt lock image manifests dist e2e e2e-prepare e2e-up e2e-down bench bench-full bench-plan controlplane clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ image: $(READY) ## build koordpy's image (IMAGE=koordpy:version)
 
 manifests: $(READY) ## write anew what is made from the chart: its README, `koordpy install manifests`, the golden files
 	@$(BIN)/python -m deploy.render
+
+dist: $(READY) ## everything that a release has, into dist/: wheel, sdist, image, chart, manifests, SBOM, checksums
+	@$(BIN)/python -m deploy.dist
 
 e2e-prepare: $(READY) ## build what `make e2e` needs and keep it in the user's cache: the first time 15 minutes on two cores
 	@$(BIN)/python -m e2e prepare

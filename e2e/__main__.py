@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 def main(arguments: list[str]) -> int:
     command, *rest = arguments or ["run"]
     try:
-        provider = choose()
+        provider = choose(builds=command != "run")
         say(f"provider: {provider.name}")
         return COMMANDS[command](provider, rest)
     except CannotRun as reason:

@@ -81,9 +81,10 @@ class Provider:
             self._daemon.stop()
 
 
-def choose() -> Provider:
-    """The first that can; raises CannotRun with the reasons of all three."""
-    reasons = {EXISTING: _why_not_existing(), STOCK: _why_not_stock(), PACKAGES: _why_not_packages()}
+def choose(*, builds: bool = False) -> Provider:
+    """The first that can; raises CannotRun with all reasons. A cluster that is there already builds no images."""
+    reasons = {} if builds else {EXISTING: _why_not_existing()}
+    reasons |= {STOCK: _why_not_stock(), PACKAGES: _why_not_packages()}
     for name, reason in reasons.items():
         if not reason:
             return Provider(name)
