@@ -62,16 +62,21 @@ def _down(provider: Provider, _: list[str]) -> int:
 
 
 def _prepare(provider: Provider, _: list[str]) -> int:
-    provider.prepare()
+    try:
+        provider.prepare()
+    finally:
+        provider.end()
     return 0
 
 
 def _image(provider: Provider, rest: list[str]) -> int:
-    """With the bases that the user names, or those of the provider."""
     docker, bases = provider.docker()
     name = rest[0] if rest else NAME
-    build_image(docker, name, bases)
-    say(f"built {name}: {size_mb(docker, name):.0f} MB")
+    try:
+        build_image(docker, name, bases)
+        say(f"built {name}: {size_mb(docker, name):.0f} MB")
+    finally:
+        provider.end()
     return 0
 
 

@@ -87,8 +87,8 @@ class OwnDaemon:
             time.sleep(0.5)
 
     def stop(self) -> None:
-        """By the id that it wrote down itself."""
-        if not self._pidfile.exists():
+        """By the id that it wrote down itself, unless containers run on it: somebody has kept a cluster."""
+        if not self._pidfile.exists() or self.docker("ps", "--quiet").strip():
             return
         pid = int(self._pidfile.read_text())
         os.kill(pid, signal.SIGTERM)

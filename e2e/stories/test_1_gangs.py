@@ -140,7 +140,7 @@ def test_users_have_rights_over_pod_groups_by_kubernetes_own_roles(story: Worklo
     ours, theirs = "podgroups.scheduling.sigs.k8s.io", "podgroups.scheduling.x-k8s.io"
     until(lambda: may("ada", "list", ours), "who may view may list PodGroups")
     until(lambda: may("bob", "create", theirs), "who may edit may create PodGroups")
-    assert may("ada", "get", "clusternetworktopologies.scheduling.koordinator.sh")
+    story.cluster.kubectl("get", "clusternetworktopologies", "--as=ada", "--as-group=system:authenticated")
     assert not may("ada", "create", ours)
     assert not may("bob", "patch", ours, "--subresource=status")
     assert not may("bob", "create", "clusternetworktopologies.scheduling.koordinator.sh")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.cluster.kind import Kind
-from e2e.stories.cluster import RELEASE, SYSTEM, Cluster, Json
+from e2e.stories.cluster import RELEASE, SYSTEM, Cluster, Json, until
 from e2e.stories.workloads import Workloads
 from koordpy.app import install
 
@@ -70,6 +70,7 @@ def _rights(role: Json) -> Iterator[Right]:
 def test_uninstalling_leaves_the_definitions_and_two_leases(cluster: Cluster) -> None:
     """As docs/install.md says; the namespace was made for the release and goes with it."""
     cluster.helm("uninstall", RELEASE, f"--namespace={SYSTEM}", "--wait")
+    until(lambda: not cluster.list("pods", SYSTEM), "its pods have ended")
     left = {
         f"{found['kind']}/{found['metadata']['name']}"
         for kind in _kinds(cluster)
