@@ -11,7 +11,6 @@ import pytest
 
 from e2e.cluster import binaries
 from e2e.cluster.kind import Kind
-from e2e.cluster.programs import Failed
 from e2e.cluster.providers import EXISTING, Provider
 from e2e.stories.cluster import Cluster, until
 from e2e.stories.remains import collect
@@ -19,6 +18,7 @@ from e2e.stories.workloads import Workloads, give_slots
 
 ROOT = Path(__file__).parent.parent.parent
 REMAINS = ROOT / "build" / "e2e"
+CLUSTER = pytest.StashKey[Cluster]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +39,9 @@ def bare(request: pytest.FixtureRequest) -> Cluster:
     shutil.rmtree(REMAINS, ignore_errors=True)
     kubectl = shutil.which("kubectl") or str(binaries.published("kubectl")["kubectl"])
     helm = shutil.which("helm") or str(binaries.published("helm")["helm"])
-    return Cluster(Path(option("--kubeconfig")), kubectl, helm, option("--image"), Path(option("--chart")))
+    cluster = Cluster(Path(option("--kubeconfig")), kubectl, helm, option("--image"), Path(option("--chart")))
+    request.config.stash[CLUSTER] = cluster
+    return cluster
 
 
 @pytest.fixture(scope="session")
@@ -72,14 +74,12 @@ def cluster(bare: Cluster, workers: list[str]) -> Cluster:  # noqa: ARG001 - ask
 
 
 @pytest.fixture
-def story(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Workloads]:
+def story(cluster: Cluster) -> Iterator[Workloads]:
     """A namespace of the story's own, and empty slots: what it made is gone before the next one begins."""
     namespace = f"story-{uuid.uuid4().hex[:6]}"
     cluster.kubectl("create", "namespace", namespace)
     try:
         yield Workloads(cluster, namespace)
-        if request.node.stash.get(FAILED, False):
-            collect(cluster, REMAINS / request.node.name)
     finally:
         everything = ["jobs,replicasets,pods", "--all", "--now", f"--namespace={namespace}", "--wait=false"]
         cluster.kubectl("delete", *everything)
@@ -87,20 +87,11 @@ def story(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Workload
         until(lambda: not cluster.list("pods", namespace), f"the pods of {namespace} are gone")
 
 
-FAILED = pytest.StashKey[bool]()
-
-
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Look at the cluster before the fixtures of a failed story end."""
     report = yield
-    if report.failed and call.when == "call":
-        item.stash[FAILED] = True
-        cluster = item.funcargs.get("cluster") or item.funcargs.get("bare")
-        if isinstance(cluster, Cluster) and "story" not in item.funcargs:
-            try:
-                collect(cluster, REMAINS / item.name)
-            except Failed as error:
-                report.sections.append(("remains", str(error)))
+    cluster = item.config.stash.get(CLUSTER, None)
+    if report.failed and report.when != "teardown" and cluster:
+        collect(cluster, REMAINS / item.name)
     return report

@@ -19,8 +19,8 @@ def collect(cluster: Cluster, directory: Path) -> None:
         "nodes.txt": ["describe", "nodes"],
     }
     for pod in _koordpys(cluster):
-        questions[f"{pod}.log"] = ["logs", f"--namespace={SYSTEM}", pod, "--tail=5000"]
-        questions[f"{pod}.previous.log"] = ["logs", f"--namespace={SYSTEM}", pod, "--previous", "--tail=5000"]
+        log = ["logs", f"--namespace={SYSTEM}", pod, "--tail=5000"]
+        questions |= {f"{pod}.log": log, f"{pod}.previous.log": [*log, "--previous"]}
     for file, arguments in questions.items():
         (directory / file).write_text(_answer(cluster, arguments))
 
