@@ -18,8 +18,16 @@ NAME = f"koordpy:{__version__}"
 def build_image(docker: Docker, name: str, bases: Bases | None) -> None:
     """`bases` are those of the Dockerfile where they are None."""
     say(f"building {name}")
-    command = [client_with_buildkit(), "build", "--quiet", "--network=host", "--file", ROOT / "deploy" / "Dockerfile"]
+    command: list[str | Path] = [
+        client_with_buildkit(),
+        "build",
+        "--quiet",
+        "--file",
+        ROOT / "deploy" / "Dockerfile",
+    ]
     command += ["--build-arg", f"VERSION={__version__}", "--build-arg", f"REVISION={_revision()}", "--tag", name]
+    if docker.host:
+        command += ["--network=host"]  # our own daemon has no other
     if bases:
         command += ["--build-arg", f"BASE={bases.runtime}", "--build-arg", f"BUILDER={bases.builder}"]
     with tempfile.TemporaryDirectory() as directory:

@@ -32,7 +32,7 @@ class Kind:
         self.docker = docker
         self.kubeconfig = cache() / "kubeconfig"
         self._image = image
-        self._kind = shutil.which("kind") or str(binaries.published("kind")["kind"])
+        self._kind = binaries.published("kind")["kind"]  # another version on the PATH has another node image
 
     def exists(self) -> bool:
         return NAME in self._run("get", "clusters").split()
@@ -97,7 +97,7 @@ def _config(image: str | None) -> dict[str, Any]:
         {"role": "control-plane", "extraMounts": [policy]},
         *({"role": "worker"} for _ in WORKERS),
     ]
-    config = {
+    config: dict[str, Any] = {
         "kind": "Cluster",
         "apiVersion": "kind.x-k8s.io/v1alpha4",
         "name": NAME,
@@ -116,11 +116,11 @@ def _config(image: str | None) -> dict[str, Any]:
 
 def _kubeadm(image: str | None) -> dict[str, Any]:
     arguments = {"audit-policy-file": _POLICY, "audit-log-path": _LOG}
-    volumes = [
+    directory = str(Path(_LOG).parent)
+    volumes: list[dict[str, Any]] = [
         {"name": "audit-policy", "hostPath": _POLICY, "mountPath": _POLICY, "readOnly": True, "pathType": "File"},
-        {"name": "audit-log", "hostPath": str(Path(_LOG).parent), "mountPath": str(Path(_LOG).parent)},
+        {"name": "audit-log", "hostPath": directory, "mountPath": directory, "pathType": "DirectoryOrCreate"},
     ]
-    volumes[1]["pathType"] = "DirectoryOrCreate"
     patch: dict[str, Any] = {
         "kind": "ClusterConfiguration",
         "apiVersion": "kubeadm.k8s.io/v1beta4",

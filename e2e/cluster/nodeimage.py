@@ -85,8 +85,7 @@ def _image_of(docker: Docker, image: str, program: Path, name: str) -> str:
             entry = tarfile.TarInfo(directory)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o1777
             tar.addfile(entry)
-    path = "PATH=/usr/local/bin:/usr/sbin"
-    changes = [f'--change=ENTRYPOINT ["/usr/local/bin/{name}"]', f"--change=ENV {path}"]
+    changes = [f'--change=ENTRYPOINT ["/usr/local/bin/{name}"]', "--change=ENV PATH=/usr/local/bin:/usr/sbin"]
     docker("import", *changes, "-", image, given=archive.getvalue())
     return image
 

@@ -72,7 +72,7 @@ def _wait(
             passed = time.monotonic() - started
             if passed > limit_s:
                 process.kill()
-                raise Failed(f"{process.args}: not done after {limit_s:.0f} s") from None
+                raise Failed(f"{process.args!r}: not done after {limit_s:.0f} s") from None
             if label:
                 say(f"{label}: still at it after {passed:.0f} s")
 

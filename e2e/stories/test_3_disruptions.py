@@ -74,15 +74,22 @@ def everything_is_ready(cluster: Cluster) -> None:
 def test_the_leader_is_killed_while_gangs_are_bound(story: Workloads) -> None:
     """Twice, without a warning: what it had begun another one finishes."""
     with gangs_arriving(story, every_s=0.1) as gangs:
-        for _ in range(2):
-            before = len(gangs)
-            until(lambda before=before: len(gangs) > before + 1, "gangs arrive")
+        for number in range(2):
             leader = a_scheduler_leads(story.cluster)
+            _await_gangs(gangs, 2 * number + 2)
             force = ["--grace-period=0", "--force", "--wait=false"]
             story.cluster.kubectl("delete", "pod", leader, f"--namespace={SYSTEM}", *force)
-            until(lambda leader=leader: story.cluster.leader() not in {"", leader}, "another one leads")
+            another_leads(story.cluster, leader)
     all_run(story, gangs)
     everything_is_ready(story.cluster)
+
+
+def _await_gangs(gangs: list[str], count: int) -> None:
+    until(lambda: len(gangs) >= count, f"{count} gangs have come")
+
+
+def another_leads(cluster: Cluster, leader: str) -> None:
+    until(lambda: cluster.leader() not in {"", leader}, f"another one than {leader} leads")
 
 
 def test_an_upgrade_while_gangs_arrive_leaves_none_behind(story: Workloads) -> None:
@@ -152,7 +159,7 @@ def test_the_node_of_the_leader_dies_while_gangs_are_bound(story: Workloads, kin
     kind.kill_node(node)
     try:
         story.submit(*story.gang("second", 3, slots=0, **here))
-        until(lambda: story.cluster.leader() not in {"", leader}, "the other replica leads")
+        another_leads(story.cluster, leader)
         story.await_running("first", 3)
         story.await_running("second", 3)
     finally:

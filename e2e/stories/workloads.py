@@ -107,7 +107,7 @@ class Workloads:
     def await_phase(self, pod_group: str, phase: str) -> None:
         def has_it() -> bool:
             found = self.cluster.get("podgroups.scheduling.sigs.k8s.io", pod_group, self.namespace)
-            return found.get("status", {}).get("phase") == phase
+            return bool(found.get("status", {}).get("phase") == phase)
 
         until(has_it, f"PodGroup {pod_group} is {phase}")
 

@@ -16,7 +16,7 @@ from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import koordpy, started
 from tests.controllers.world import definition as podgroup_definition
 from tests.controlplane.client import Client
-from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
+from tests.controlplane.server import ADMIN_TOKEN, NOBODY_TOKEN, ControlPlane
 
 pytestmark = pytest.mark.process
 
@@ -211,3 +211,44 @@ async def test_the_roles_allow_everything_that_the_topology_and_its_status_need(
         (await admin.patch(TOPOLOGIES, "default", broken, namespace="")).ok()
         await until(lambda: holds(condition_of_the_topology(admin), "False"))
         await until(lambda: has_warnings(admin))
+
+
+async def may(client: Client, verb: str, resource: str, *, group: str = SIGS_GROUP, sub: str = "") -> bool:
+    """Whether whoever asks may do this in namespace default."""
+    asked = {"namespace": "default", "verb": verb, "group": group, "resource": resource, "subresource": sub}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    answer = await client.request("POST", path, review | {"spec": {"resourceAttributes": asked}})
+    return bool(answer.ok()["status"]["allowed"])
+
+
+async def bind(admin: Client, role: str) -> None:
+    """Give a role to nobody, in namespace default."""
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "nobody"}],
+    }
+    (await admin.request("POST", f"{RBAC}/namespaces/default/rolebindings", binding)).ok()
+
+
+@pytest.mark.real
+async def test_users_with_kubernetes_own_roles_get_the_rights_on_pod_groups(guarded, admin):
+    """What adds the rules to those roles is a controller that does not run here: its part is done by hand."""
+    await grant(admin)
+    for role in ("edit", "view"):
+        query = f"?labelSelector=rbac.authorization.k8s.io/aggregate-to-{role}=true"
+        found = (await admin.request("GET", PLACES["ClusterRole"] + query)).ok()["items"]
+        names = {each["metadata"]["name"] for each in found}
+        assert {f"system:aggregate-to-{role}", f"koordpy-{role}"} <= names
+    async with Client(guarded.url, token=NOBODY_TOKEN, ca_path=guarded.ca_path) as user:
+        assert not await may(user, "list", "podgroups")
+        await bind(admin, "koordpy-view")
+        await until(lambda: may(user, "list", "podgroups"))
+        assert not await may(user, "create", "podgroups")
+        await bind(admin, "koordpy-edit")
+        await until(lambda: may(user, "create", "podgroups"))
+        assert await may(user, "create", "podgroups", group=X_GROUP)
+        assert not await may(user, "patch", "podgroups", sub="status")
+        assert await may(user, "list", "clusternetworktopologies", group="scheduling.koordinator.sh")
