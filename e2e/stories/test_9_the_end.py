@@ -54,6 +54,15 @@ def test_every_right_is_used_or_has_its_reason(cluster: Cluster, kind: Kind) -> 
         assert rare <= granted, f"{account} has lost a right"
 
 
+def test_nobody_has_logged_an_error_of_its_own(cluster: Cluster) -> None:
+    """Of the pods that are left; API servers and leases come and go, which is a warning and no error."""
+    for pod in cluster.list("pods", SYSTEM, "app.kubernetes.io/name=koordpy"):
+        name = pod["metadata"]["name"]
+        log = cluster.kubectl("logs", name, f"--namespace={SYSTEM}", "--all-containers")
+        assert "Traceback" not in log, name
+        assert [line for line in log.splitlines() if '"level": "error"' in line] == [], name
+
+
 def _right(entry: Json) -> Right:
     about = entry["objectRef"]
     resource = "/".join(part for part in (about["resource"], about.get("subresource", "")) if part)
