@@ -35,8 +35,13 @@ def render(*options: str | Path, namespace: str = NAMESPACE, chart: Path = CHART
     return helm("template", "koordpy", chart, f"--namespace={namespace}", *options)
 
 
-def render_case(case: str) -> str:
-    return render(f"--values={GOLDEN / f'{case}.values.yaml'}")
+def render_case(case: str, *options: str) -> str:
+    return render(f"--values={GOLDEN / f'{case}.values.yaml'}", *options)
+
+
+def golden(case: str) -> str:
+    """Without the definitions, which are long, and looked at where they are written."""
+    return render_case(case, "--set=crds.install=false")
 
 
 def plain(rendered: str) -> str:

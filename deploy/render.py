@@ -29,8 +29,8 @@ def files() -> dict[Path, str]:
 
 def rendered() -> dict[Path, str]:
     """What helm renders, of the files above."""
-    golden = {chart.GOLDEN / f"{case}.yaml": chart.render_case(case) for case in chart.CASES}
-    return {INSTALL: chart.for_install(), **golden}
+    cases = {chart.GOLDEN / f"{case}.yaml": chart.golden(case) for case in chart.CASES}
+    return {INSTALL: chart.for_install(), **cases}
 
 
 def main() -> None:

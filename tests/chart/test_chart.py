@@ -10,10 +10,12 @@ import yaml
 from deploy import chart, render, values
 from koordpy import __version__
 from koordpy.app.configfile import read_settings
+from koordpy.app.crds import definitions
 from koordpy.app.settings import Settings
 
 pytestmark = [pytest.mark.real, pytest.mark.process]  # helm is built as the control plane is
 
+DEFINITION = "CustomResourceDefinition"
 RENEW = "run 'make manifests'"
 
 
@@ -84,6 +86,16 @@ def test_every_field_of_the_example_configuration_is_a_value(tmp_path):
     expected, _ = read_settings(str(chart.ROOT / "examples" / "config.yaml"))
     assert [p.scheduler_name for p in settings.profiles] == [p.scheduler_name for p in expected.profiles]
     assert (settings.gangs, settings.leader_election) == (expected.gangs, expected.leader_election)
+
+
+@pytest.mark.parametrize(("keep", "policy"), [("true", {"helm.sh/resource-policy": "keep"}), ("false", {})])
+def test_the_definitions_are_upgraded_with_the_chart_and_stay_when_it_goes(keep, policy):
+    found = [each for each in documents(chart.render(f"--set=crds.keep={keep}")) if each["kind"] == DEFINITION]
+    ours = {each["metadata"]["name"]: each for each in definitions()}
+    assert {each["metadata"]["name"]: each["spec"] for each in found} == {name: ours[name]["spec"] for name in ours}
+    for each in found:
+        assert policy.items() <= each["metadata"].get("annotations", {}).items()
+        assert bool(policy) == ("helm.sh/resource-policy" in each["metadata"].get("annotations", {}))
 
 
 def test_another_configuration_restarts_the_pods():
