@@ -6,13 +6,16 @@ takes both as build arguments, and elsewhere a slim image of Docker Hub.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
 from e2e.cluster.docker import Docker
 from e2e.cluster.packages import SUITE, debootstrap
 from e2e.cluster.programs import say
 
-RUNTIME = "koordpy.local/python:3.11"
+SCRIPT = "runtime.sh"
+PACKAGES = ["python3-minimal", "libpython3.11-stdlib", "libstdc++6", "tzdata"]
 BUILDER = "koordpy.local/python-build:3.11"
 
 
@@ -29,9 +32,15 @@ def bases(docker: Docker) -> Bases:
         say("making the image that the dependencies are installed in, from Debian packages: half a minute")
         packages = ["python3", "python3-pip"]
         docker("import", "-", BUILDER, given=debootstrap(SUITE, packages, variant="minbase"))
-    if not docker.has_image(RUNTIME):
+    runtime = f"koordpy.local/python:3.11-{_recipe()}"
+    if not docker.has_image(runtime):
         say("making the base image with Python alone, from Debian packages: half a minute")
         # Extracted and not installed: what a package would run when it is installed needs a shell.
-        packages = ["python3-minimal", "libpython3.11-stdlib", "libstdc++6", "tzdata"]
-        docker("import", "-", RUNTIME, given=debootstrap(SUITE, packages, variant="extract", script="runtime.sh"))
-    return Bases(RUNTIME, BUILDER)
+        docker("import", "-", runtime, given=debootstrap(SUITE, PACKAGES, variant="extract", script=SCRIPT))
+    return Bases(runtime, BUILDER)
+
+
+def _recipe() -> str:
+    """Another recipe, another image."""
+    script = Path(__file__).with_name(SCRIPT).read_bytes()
+    return hashlib.sha256(script + " ".join(PACKAGES).encode()).hexdigest()[:8]

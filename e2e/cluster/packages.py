@@ -23,7 +23,8 @@ def debootstrap(
     command += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _UNREAD]
     command += [f"--include={','.join(packages)}"]
     if script:
-        command += [f"--customize-hook={_SCRIPTS / script}"]
+        stage = "extract" if variant == "extract" else "customize"  # the last one that the variant has
+        command += [f"--{stage}-hook={_SCRIPTS / script}"]
     with tempfile.TemporaryFile() as errors:
         done = subprocess.run(
             [*command, suite, "-"],

@@ -1,10 +1,14 @@
 #!/bin/sh
-# Finishes the base image that koordpy runs on: what Python never opens goes.
+# Finishes the base image that koordpy runs on: Python and its libraries stay, what manages packages goes.
 set -eu
 cd "$1"
-rm -rf usr/share/man usr/share/doc usr/share/locale usr/share/lintian var/cache/* var/lib/apt var/log/* etc/apt usr/sbin sbin/* \
-    usr/share/python3 usr/share/perl5 usr/lib/valgrind usr/bin/pdb* usr/bin/py3* usr/bin/pydoc* usr/bin/pygettext*
-find . -name __pycache__ -type d -prune -exec rm -r {} +
-find usr/lib/python3.11 -maxdepth 1 \( -name ensurepip -o -name idlelib -o -name lib2to3 -o -name pydoc_data -o -name turtledemo \) -exec rm -r {} +
+find usr/bin bin usr/sbin sbin -mindepth 1 -maxdepth 1 ! -name 'python3*' ! -type d -delete 2>/dev/null || true
+rm -rf etc/debconf.conf usr/lib/dpkg usr/lib/valgrind usr/share/bash-completion usr/share/debconf \
+    usr/share/doc usr/share/dpkg usr/share/lintian usr/share/locale usr/share/man usr/share/perl5 usr/share/python3 \
+    var/log/*
+for unused in ensurepip idlelib lib2to3 pydoc_data turtledemo; do
+    rm -rf "usr/lib/python3.11/$unused"
+done
+find usr/lib/python3.11 -name __pycache__ -type d -prune -exec rm -r {} +
 chroot . /usr/bin/python3.11 -m compileall -q --invalidation-mode unchecked-hash /usr/lib/python3.11
 mkdir -p tmp && chmod 1777 tmp
