@@ -24,6 +24,11 @@ def files() -> dict[Path, str]:
     copies = {
         chart.CHART / "files" / "crds" / path.name: path.read_text() for path in (chart.ROOT / "crds").glob("*.yaml")
     }
+    monitoring = (
+        chart.ROOT / "deploy" / "prometheus" / "rules.yaml",
+        chart.ROOT / "deploy" / "grafana" / "koordpy.json",
+    )
+    copies |= {chart.CHART / "files" / "monitoring" / path.name: path.read_text() for path in monitoring}
     return {readme: TABLE.sub(lambda _: rows, readme.read_text()), about: versions, **copies}
 
 

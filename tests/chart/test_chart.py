@@ -60,7 +60,7 @@ def test_a_wrong_value_is_refused_before_anything_is_installed(setting, complain
 
 
 def configuration(rendered: str, tmp_path: Path) -> Settings:
-    (found,) = (each for each in documents(rendered) if each["kind"] == "ConfigMap")
+    (found,) = (each for each in documents(rendered) if each["metadata"]["name"] == "koordpy-config")
     file = tmp_path / "config.yaml"
     file.write_text(found["data"]["config.yaml"])
     settings, _ = read_settings(str(file))
@@ -124,13 +124,24 @@ def test_pods_run_as_the_restricted_pod_security_standard_wants(case):
         pod = deployment["spec"]["template"]["spec"]
         assert pod["securityContext"]["runAsNonRoot"]
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        for container in pod["containers"]:
+        for container in [*pod.get("initContainers", ()), *pod["containers"]]:
             own = container["securityContext"]
             assert own == {
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,
                 "capabilities": {"drop": ["ALL"]},
             }
+
+
+def test_alerts_and_dashboard_are_those_of_the_repository():
+    objects = {each["kind"]: each for each in documents(chart.render_case("everything"))}
+    rules = yaml.safe_load((chart.ROOT / "deploy" / "prometheus" / "rules.yaml").read_text())
+    assert objects["PrometheusRule"]["spec"] == rules
+    on = chart.render("--set=monitoring.dashboard.enabled=true")
+    (found,) = (each for each in documents(on) if each["metadata"]["name"] == "koordpy-dashboard")
+    dashboard = json.loads((chart.ROOT / "deploy" / "grafana" / "koordpy.json").read_text())
+    assert json.loads(found["data"]["koordpy.json"]) == dashboard
+    assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
 
 
 def test_a_packaged_chart_renders_the_same(tmp_path):

@@ -137,6 +137,26 @@ spec:
         runAsGroup: 65532
         fsGroup: 65532
         seccompProfile: {type: RuntimeDefault}
+      initContainers:
+        - name: config-check  # names every mistake at once, and the replicas of before go on
+          image: {{ include "koordpy.image" .root | quote }}
+          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+          args: [config, check, /etc/koordpy/config.yaml]
+          {{- with .values.extraEnv }}
+          env:
+            {{- toYaml . | nindent 12 }}
+          {{- end }}
+          resources:
+            {{- toYaml .values.resources | nindent 12 }}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: {drop: [ALL]}
+          volumeMounts:
+            - {name: config, mountPath: /etc/koordpy, readOnly: true}
+            {{- with .values.extraVolumeMounts }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
       containers:
         - name: koordpy
           image: {{ include "koordpy.image" .root | quote }}
