@@ -36,12 +36,12 @@ class Cluster:
     def helm(self, *arguments: str | Path, limit_s: float = 300) -> str:
         return run([self.helm_program, f"--kubeconfig={self.kubeconfig}", *arguments], limit_s=limit_s)
 
-    def install(self, *more: str) -> None:
+    def install(self, *more: str, patience: str = "4m") -> None:
         """Install or upgrade by the chart, and wait until it is ready."""
         repository, _, tag = self.image.rpartition(":")
         values = [f"image.repository={repository}", f"image.tag={tag}", *more]
         sets = [word for value in values for word in ("--set", value)]
-        wait = ["--create-namespace", "--wait", "--timeout=4m"]
+        wait = ["--create-namespace", "--wait", f"--timeout={patience}"]
         self.helm("upgrade", "--install", RELEASE, self.chart, f"--namespace={SYSTEM}", *wait, *sets)
 
     def apply(self, *objects: Json, namespace: str) -> None:

@@ -7,7 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from e2e.cluster.kind import Kind
+from e2e.cluster.programs import Failed
 from e2e.stories.cluster import SYSTEM, Cluster, Json, node_of, phases, until
 from e2e.stories.workloads import LABEL, SLOTS, Workloads, give_slots
 
@@ -99,6 +102,25 @@ def test_an_upgrade_while_gangs_arrive_leaves_none_behind(story: Workloads) -> N
     all_run(story, gangs)
     args = [pod["spec"]["containers"][0]["args"] for pod in schedulers(story.cluster)]
     assert all("--log-level=debug" in each for each in args)
+
+
+def test_a_wrong_configuration_is_named_and_the_replicas_of_before_go_on(story: Workloads) -> None:
+    profile = "config.profiles[0]"
+    wrong = [f"{profile}.schedulerName=koord-scheduler", f"{profile}.plugins.score.enabled[0].name=NoSuchScore"]
+    try:
+        with pytest.raises(Failed, match=r"timed out|deadline|not ready"):
+            story.cluster.install(*wrong, patience="20s")
+        until(lambda: any("NoSuchScore" in said for said in _said_by_checks(story.cluster)), "the mistake is named")
+        story.submit(*story.gang("meanwhile", 2))
+        story.await_running("meanwhile", 2)
+    finally:
+        story.cluster.install()
+    everything_is_ready(story.cluster)
+
+
+def _said_by_checks(cluster: Cluster) -> list[str]:
+    words = ["--container=config-check", f"--namespace={SYSTEM}"]
+    return [cluster.kubectl("logs", pod["metadata"]["name"], *words) for pod in schedulers(cluster)]
 
 
 def test_the_api_server_restarts_while_gangs_wait(story: Workloads, kind: Kind) -> None:
