@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 LOCK   := requirements-dev.lock
+RUNTIME_LOCK := deploy/requirements.lock
 
 # Markers of pyproject.toml: `make quick LEFT_OUT='real or random'`.
 LEFT_OUT ?=
@@ -12,10 +13,10 @@ PYTEST = -m pytest -n auto --dist loadfile $(if $(LEFT_OUT),-m 'not ($(LEFT_OUT)
 COUNTS_LINES = $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check quick test coverage fuzz fuzz-gangs lint fmt lock bench bench-full bench-plan controlplane clean
+.PHONY: help demo check quick test coverage fuzz fuzz-gangs lint fmt lock image manifests dist e2e e2e-prepare e2e-up e2e-down bench bench-full bench-plan controlplane clean
 
 help: ## what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "koordpy needs Python 3.11 or newer, this is " + sys.version.split()[0])'
@@ -28,8 +29,8 @@ $(READY): pyproject.toml $(LOCK)
 demo: $(READY) ## a simulated cluster, koordpy on it, and a live view of what happens (DEMO=short ends by itself)
 	@$(BIN)/koordpy demo
 
-controlplane: $(READY) ## build etcd and kube-apiserver once, into the user's cache
-	@$(BIN)/python -m tests.controlplane.build
+controlplane: $(READY) ## build etcd, kube-apiserver and helm once, into the user's cache
+	@$(BIN)/python -m tests.controlplane.build etcd kube-apiserver kube-scheduler helm
 
 check: lint quick ## the inner loop: lint, types and the quick tests, in 80 seconds on two cores
 
@@ -70,11 +71,34 @@ bench-full: controlplane ## every workload with every scheduler, three times (ho
 bench-plan: $(READY) ## figures of planning in memory alone: time, growth, memory, wake-ups (a few minutes)
 	@$(BIN)/python -m bench plan
 
-lock: ## pin in requirements-dev.lock what pyproject.toml asks for (UPGRADE=1: the newest versions of everything)
+image: $(READY) ## build koordpy's image (IMAGE=koordpy:version)
+	@$(BIN)/python -m e2e image $(IMAGE)
+
+manifests: $(READY) ## write anew what is made from the chart: its README, `koordpy install manifests`, the golden files
+	@$(BIN)/python -m deploy.render
+
+dist: $(READY) ## everything that a release has, into dist/: wheel, sdist, image, chart, manifests, SBOM, checksums
+	@$(BIN)/python -m deploy.dist
+
+e2e-prepare: $(READY) ## build what `make e2e` needs and keep it in the user's cache: the first time 15 minutes on two cores
+	@$(BIN)/python -m e2e prepare
+
+e2e: $(READY) ## image, chart and stories on a real cluster: KUBECONFIG's (with IMAGE=), or one of kind (KEEP=1: it stays)
+	@$(BIN)/python -m e2e run $(STORIES)
+
+e2e-up: $(READY) ## the cluster of `make e2e` alone
+	@$(BIN)/python -m e2e up
+
+e2e-down: $(READY) ## end what `make e2e-up` or `make e2e KEEP=1` has left
+	@$(BIN)/python -m e2e down
+
+lock: ## pin in requirements-dev.lock and deploy/requirements.lock what pyproject.toml asks for (UPGRADE=1: the newest versions)
 	@$(PYTHON) -m venv $(VENV)/lock
 	@$(VENV)/lock/bin/pip install --quiet --disable-pip-version-check uv
 	@$(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
 	    --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) --output-file $(LOCK) pyproject.toml
+	@$(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --constraints $(LOCK) \
+	    --custom-compile-command 'make lock' --output-file $(RUNTIME_LOCK) pyproject.toml
 
 clean: ## remove virtual environments and caches (the built control plane stays in the user's cache)
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* build dist *.egg-info

@@ -1,4 +1,4 @@
-"""requirements-dev.lock pins what pyproject.toml asks for, so that every checkout and CI install the same versions."""
+"""The lock files pin what pyproject.toml asks for: every checkout, CI and the image have the same versions."""
 
 import re
 import tomllib
@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
+IMAGE = (ROOT / "deploy" / "requirements.lock").read_text()
 LOCK = (ROOT / "requirements-dev.lock").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ASKED = [
@@ -20,7 +21,8 @@ ASKED = [
     )
 ]
 # A pin with its hashes and the comment that says who asked for it.
-ENTRIES = re.findall(r"^[A-Za-z0-9].*\n(?: +.*\n)*", LOCK, re.MULTILINE)
+PIN = re.compile(r"^[A-Za-z0-9].*\n(?: +.*\n)*", re.MULTILINE)
+ENTRIES = PIN.findall(LOCK)
 PYTHONS = ("3.11.0", "3.12.0", "3.13.0")
 RENEW = "; run 'make lock'"
 
@@ -58,7 +60,19 @@ def test_every_pin_is_one_version_with_hashes():
         assert "--hash=sha256:" in entry
 
 
-def test_the_lock_file_names_no_package_index():
+@pytest.mark.parametrize("lock", [LOCK, IMAGE], ids=["development", "image"])
+def test_the_lock_file_names_no_package_index(lock):
     """Whoever installs chooses the index; hashes say that it gave the right files."""
-    assert "://" not in LOCK
-    assert not re.search(r"^-", LOCK, re.MULTILINE)
+    assert "://" not in lock
+    assert not re.search(r"^-", lock, re.MULTILINE)
+
+
+def test_the_image_has_what_is_tested_and_nothing_that_only_tests_need():
+    def version(entry: str) -> str:
+        return f"{pinned(entry).name}{pinned(entry).specifier}"
+
+    image = {version(entry): entry for entry in PIN.findall(IMAGE)}
+    assert set(image) <= {version(entry) for entry in ENTRIES}, f"another version is tested{RENEW}"
+    assert all("--hash=sha256:" in entry for entry in image.values())
+    direct = {canonicalize_name(pinned(entry).name) for entry in image.values() if "koordpy (pyproject.toml)" in entry}
+    assert direct == {canonicalize_name(Requirement(line).name) for line in PROJECT["project"]["dependencies"]}

@@ -32,10 +32,11 @@ def _register() -> None:
     from koordpy.cli.crds import crds  # noqa: PLC0415
     from koordpy.cli.demo import demo  # noqa: PLC0415
     from koordpy.cli.embedded import embedded  # noqa: PLC0415
+    from koordpy.cli.install import install  # noqa: PLC0415
     from koordpy.cli.run import run  # noqa: PLC0415
     from koordpy.cli.topology import topology  # noqa: PLC0415
 
-    for command in (demo, run, controllers, config, crds, embedded, topology):
+    for command in (demo, run, controllers, config, crds, install, embedded, topology):
         main.add_command(command)
 
 

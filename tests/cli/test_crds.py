@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from koordpy.app import install
 from koordpy.app.crds import definitions
 from koordpy.sim.embedded.server import EmbeddedServer
 from tests.cli.commands import koordpy
@@ -87,17 +88,16 @@ async def test_kubectl_installs_them_on_a_real_server_and_explains_their_fields(
     assert "of several, the first that a node has counts" in explained
 
 
-def test_a_wheel_carries_them(tmp_path):
+def test_a_wheel_carries_them_and_what_installs_koordpy(tmp_path):
     build = f"from hatchling.build import build_wheel; build_wheel({str(tmp_path)!r})"
     subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True, timeout=60)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(tmp_path / "installed")
-    look = "from koordpy.app import crds; print(crds.__file__); print(len(crds.definitions()))"
+    look = "from koordpy.app import crds, install; print(crds.__file__); print(install.manifests(), end='')"
     answer = subprocess.run(
         [sys.executable, "-c", look], cwd=tmp_path / "installed", check=True, capture_output=True, text=True, timeout=60
     )
-    assert answer.stdout.splitlines() == [
-        str(tmp_path / "installed" / "koordpy" / "app" / "crds.py"),
-        str(len(definitions())),
-    ]
+    where, _, printed = answer.stdout.partition("\n")
+    assert where == str(tmp_path / "installed" / "koordpy" / "app" / "crds.py")
+    assert printed == install.manifests()

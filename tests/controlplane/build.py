@@ -28,10 +28,16 @@ def main(arguments: list[str]) -> None:
 def build(names: Iterable[str] = DEFAULT) -> dict[str, Path]:
     """The path of each named program, built first where it is missing."""
     wanted = [_component(name) for name in names]
+    ready: dict[str, Path] = {}
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
-        return _ready_made(Path(assets), wanted)
+        ready = _ready_made(Path(assets), [component for component in wanted if component.name in DEFAULT])
+        wanted = [component for component in wanted if component.name not in ready]
+    return ready | _from_the_cache(wanted)
+
+
+def _from_the_cache(wanted: list[Component]) -> dict[str, Path]:
     directory = cache_directory()
-    binaries = {component.name: directory / component.name for component in wanted}
+    binaries = {component.name: directory / component.file_name for component in wanted}
     if all(path.exists() for path in binaries.values()):
         return binaries
     with only_one_build(directory):
@@ -86,7 +92,7 @@ def _build(component: Component, go: str, directory: Path) -> None:
         _write_wrapper_module(component, go, workspace)
         flags = " ".join(("-s", "-w", *component.stamps))
         run_go(go, ["build", "-ldflags", flags, "-o", "program", component.package], cwd=workspace, label=label)
-        (workspace / "program").replace(directory / component.name)
+        (workspace / "program").replace(directory / component.file_name)
     print(f"built {label} in {elapsed(started)}", flush=True)
 
 
@@ -99,6 +105,7 @@ def _write_wrapper_module(component: Component, go: str, workspace: Path) -> Non
     lines = ["module koordpy.test/controlplane", "", f"go {original['Go']}", ""]
     lines += [f"godebug {setting['Key']}={setting['Value']}" for setting in original.get("Godebug") or ()]
     lines += [f"require {component.module} {component.version}"]
+    lines += [f"require k8s.io/{library} {component.staging_version}" for library in component.libraries]
     lines += [f"replace {path} => {path} {component.staging_version}" for path in _staged(original)]
     (workspace / "go.mod").write_text("\n".join(lines) + "\n")
     if component.main:

@@ -89,5 +89,5 @@ def test_a_binary_missing_from_kubebuilder_assets_is_named(tmp_path: Path, monke
 
 
 def test_an_unknown_component_is_refused_with_the_known_ones():
-    with pytest.raises(BuildError, match="'kubelet'; there are: etcd, kube-apiserver"):
-        build(("kubelet",))
+    with pytest.raises(BuildError, match="'kublet'; there are: etcd, kube-apiserver"):
+        build(("kublet",))

@@ -105,7 +105,7 @@ class _Migration:
         if namespace != "kube-system":
             self.notes.append(
                 f"leaderElection.resourceNamespace: {namespace}: kept, so that koordpy and the scheduler that this "
-                "comes from never lead both; the Role for leases in examples/rbac.yaml has to be in that namespace"
+                "comes from never lead both; the Role for leases has to be in that namespace, where the chart puts it"
             )
 
     def _client_connection(self, source: Json) -> None:

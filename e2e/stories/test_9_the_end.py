@@ -1,0 +1,154 @@
+"""What koordpy was allowed and denied during all stories before, and what is left when it is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from e2e.cluster.kind import Kind
+from e2e.stories.cluster import RELEASE, SYSTEM, Cluster, Json, until
+from e2e.stories.workloads import Workloads
+from koordpy.app import install
+
+Right = tuple[str, str, str]  # API group, resource, verb
+
+# Rights that no story here needs, each for a moment that the stories do not have.
+RARE: dict[str, set[Right]] = {
+    "koordpy-scheduler": {
+        ("", "pods", "get"),  # a bind whose answer was lost
+        ("", "pods", "patch"),  # a gang that waited in vain
+        ("", "persistentvolumeclaims", "patch"),  # claims that are bound where their pod will run
+        ("", "persistentvolumes", "patch"),
+        ("scheduling.x-k8s.io", "podgroups", "patch"),  # gangs of the coscheduling plugin
+        ("events.k8s.io", "events", "patch"),  # events that become a series
+    },
+    "koordpy-controllers": {
+        # Definitions without a status of its own, as Koordinator's have none.
+        ("scheduling.sigs.k8s.io", "podgroups", "patch"),
+        ("scheduling.x-k8s.io", "podgroups", "patch"),
+        ("scheduling.x-k8s.io", "podgroups/status", "patch"),
+        ("scheduling.koordinator.sh", "clusternetworktopologies", "patch"),
+        ("events.k8s.io", "events", "create"),  # a topology that is wrong
+        ("events.k8s.io", "events", "patch"),
+    },
+}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_nothing_that_koordpy_asked_for_was_denied(kind: Kind) -> None:
+    """But for moments: an API server that has just started denies everybody everything until it has read the roles."""
+    log = [entry for entry in kind.audit_log() if "objectRef" in entry]
+    assert log, "the audit log is empty: nothing is proved"
+    allowed: dict[tuple[str, ...], list[str]] = {}
+    for entry in log:
+        if entry["responseStatus"]["code"] < 300:
+            allowed.setdefault(_request(entry), []).append(entry["stageTimestamp"])
+    denied = [entry for entry in log if entry["responseStatus"]["code"] == 403]
+    for_good = {
+        _request(entry)
+        for entry in denied
+        if not min(allowed.get(_request(entry), ["~"]))
+        < entry["stageTimestamp"]
+        < max(allowed.get(_request(entry), [""]))
+    }
+    assert for_good == set()
+
+
+def _request(entry: Json) -> tuple[str, ...]:
+    """Who asked for which right; rights over leases are rights over one of them."""
+    name = entry["objectRef"].get("name", "") if entry["objectRef"]["resource"] == "leases" else ""
+    return (entry["user"]["username"], *_right(entry), name)
+
+
+def test_every_right_is_used_or_has_its_reason(cluster: Cluster, kind: Kind) -> None:
+    for account, rare in RARE.items():
+        role = cluster.get("clusterrole", account)
+        user = f"system:serviceaccount:{SYSTEM}:{account}"
+        used = {
+            _right(entry) for entry in kind.audit_log() if entry["user"]["username"] == user and "objectRef" in entry
+        }
+        granted = set(_rights(role))
+        assert granted - used - rare == set(), f"{account} may do what no story needs"
+        assert rare <= granted, f"{account} has lost a right"
+
+
+def test_nobody_has_logged_an_error_of_its_own(cluster: Cluster) -> None:
+    """Of the pods that are left; API servers and leases come and go, which is a warning and no error."""
+    for pod in cluster.list("pods", SYSTEM, "app.kubernetes.io/name=koordpy"):
+        name = pod["metadata"]["name"]
+        log = cluster.kubectl("logs", name, f"--namespace={SYSTEM}", "--all-containers")
+        assert "Traceback" not in log, name
+        assert [line for line in log.splitlines() if '"level": "error"' in line] == [], name
+
+
+def _right(entry: Json) -> Right:
+    about = entry["objectRef"]
+    resource = "/".join(part for part in (about["resource"], about.get("subresource", "")) if part)
+    return about.get("apiGroup", ""), resource, entry["verb"]
+
+
+def _rights(role: Json) -> Iterator[Right]:
+    for rule in role["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                yield from ((group, resource, verb) for verb in rule["verbs"])
+
+
+def test_uninstalling_leaves_the_definitions_and_two_leases(cluster: Cluster) -> None:
+    """As docs/install.md says; the namespace was made for the release and goes with it."""
+    cluster.helm("uninstall", RELEASE, f"--namespace={SYSTEM}", "--wait")
+    until(lambda: not cluster.list("pods", SYSTEM), "its pods have ended")
+    left = {
+        f"{found['kind']}/{found['metadata']['name']}"
+        for kind in _kinds(cluster)
+        for found in cluster.list(kind)
+        if _is_koordpys(found["metadata"])
+    }
+    definitions = {
+        f"CustomResourceDefinition/{name}"
+        for name in (
+            "clusternetworktopologies.scheduling.koordinator.sh",
+            "podgroups.scheduling.sigs.k8s.io",
+            "podgroups.scheduling.x-k8s.io",
+        )
+    }
+    assert left - {f"Namespace/{SYSTEM}"} == {*definitions, "Lease/koordpy-controllers"}
+    leases = {lease["metadata"]["name"] for lease in cluster.list("leases", "kube-system")}
+    assert {"koord-scheduler", "koordpy-controllers"} <= leases
+    _remove_what_is_left(cluster)
+
+
+def test_without_helm_the_printed_manifests_install_and_remove_it(bare: Cluster, workers: list[str]) -> None:
+    assert len(workers) == 2
+    manifests = install.manifests(image=bare.image)
+    bare.kubectl("apply", "-f", "-", given=manifests)
+    for component in ("scheduler", "controllers"):
+        bare.kubectl("rollout", "status", f"deployment/koordpy-{component}", f"--namespace={SYSTEM}", "--timeout=100s")
+    work = Workloads(bare, "default")
+    work.submit(*work.gang("printed", 2))
+    work.await_running("printed", 2)
+    work.delete("printed-0", "printed-1")
+    bare.kubectl("delete", "-f", "-", given=manifests)
+    bare.kubectl("delete", "lease", "koord-scheduler", "koordpy-controllers", "--namespace=kube-system")
+
+
+def _is_koordpys(meta: Json) -> bool:
+    """By its label, its name or its namespace; the nodes of kind are called after the cluster, which is ours too."""
+    if meta.get("labels", {}).get("app.kubernetes.io/part-of") == "koordpy":
+        return True
+    named = meta["name"].startswith("koordpy") and not meta["name"].startswith("koordpy-e2e")
+    with_every_namespace = meta["name"] in {"default", "kube-root-ca.crt"}
+    return named or (meta.get("namespace") == SYSTEM and not with_every_namespace)
+
+
+def _kinds(cluster: Cluster) -> list[str]:
+    words = ["api-resources", "--verbs=list", "-o", "name"]
+    return [name for name in cluster.kubectl(*words).split() if not name.startswith(("events", "componentstatuses"))]
+
+
+def _remove_what_is_left(cluster: Cluster) -> None:
+    """By the commands of docs/install.md."""
+    cluster.kubectl("delete", "namespace", SYSTEM)
+    cluster.kubectl("delete", "lease", "koord-scheduler", "koordpy-controllers", "--namespace=kube-system")
+    cluster.kubectl("delete", "crd", "--selector=app.kubernetes.io/part-of=koordpy")

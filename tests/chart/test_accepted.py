@@ -1,0 +1,60 @@
+"""Every object that the chart renders, asked of a real API server: strictly, so that an unknown field is an error."""
+
+import pytest
+import yaml
+
+from deploy import chart
+from tests.controlplane.client import Client
+from tests.controlplane.fixtures import Real
+
+pytestmark = pytest.mark.real
+
+# Of other operators, whose definitions the test server does not have.
+FOREIGN = {"cert-manager.io/v1", "monitoring.coreos.com/v1"}
+
+
+async def collections(client: Client, versions: set[str]) -> dict[tuple[str, str], tuple[str, bool]]:
+    """By API version and kind: the plural, and whether it is namespaced; as the server says."""
+    found = {}
+    for version in versions:
+        listed = (await client.request("GET", f"{root(version)}")).ok()
+        for each in listed["resources"]:
+            if "/" not in each["name"]:
+                found[version, each["kind"]] = each["name"], each["namespaced"]
+    return found
+
+
+def root(version: str) -> str:
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"
+
+
+@pytest.fixture
+async def client(real: Real) -> Client:
+    for name in ("koordpy-system", "gangs"):
+        await real.client.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return real.client
+
+
+@pytest.mark.parametrize("case", chart.CASES)
+async def test_the_api_server_knows_every_field(client, case):
+    objects = [each for each in yaml.safe_load_all(chart.render_case(case)) if each]
+    known = [each for each in objects if each["apiVersion"] not in FOREIGN]
+    where = await collections(client, {each["apiVersion"] for each in known})
+    for each in known:
+        plural, namespaced = where[each["apiVersion"], each["kind"]]
+        assert namespaced == ("namespace" in each["metadata"]), each["metadata"]["name"]
+        home = f"/namespaces/{each['metadata']['namespace']}" if namespaced else ""
+        strictly = {"dryRun": "All", "fieldValidation": "Strict"}
+        (await client.request("POST", f"{root(each['apiVersion'])}{home}/{plural}", each, params=strictly)).ok()
+
+
+async def test_an_unknown_field_would_be_noticed(client):
+    body = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "x"},
+        "spec": {"ports": [{"port": 1, "prot": 2}]},
+    }
+    params = {"dryRun": "All", "fieldValidation": "Strict"}
+    refused = await client.request("POST", "/api/v1/namespaces/koordpy-system/services", body, params=params)
+    assert "prot" in refused.refused(400, "BadRequest")
