@@ -75,6 +75,11 @@ class Jobs:
             if record.node == node:
                 self.refresh_group(self._cluster.gangs.group_of(record.gang))
 
+    def recheck_all_waiting(self) -> None:
+        """Nodes left, shrank or are closed: a group that waits may never be whole any more, and gives way then."""
+        for group in {self._cluster.gangs.group_of(record.gang) for record in self._cluster.gangs.all_waiting()}:
+            self.refresh_group(group)
+
     def recheck_min_resources(self) -> None:
         """Room was taken: a group that waits at Permit and whose `minResources` are not covered any more gives way."""
         for group in {self._cluster.gangs.group_of(record.gang) for record in self._cluster.gangs.all_waiting()}:
@@ -139,7 +144,9 @@ class Jobs:
     def _tickets_lacking(self, gang: Gang) -> list[str]:
         """Of a half-bound gang: the tickets of the members that it lacks, or of its group while they are tied to it."""
         oldest = sorted(gang.pending.values(), key=lambda member: (member.created, member.name))
-        if not oldest or not self._cluster.gangs.is_free(oldest[0]):
+        if not oldest:
+            return []  # what it lacks does not exist, and others of its group would go first in its name
+        if not self._cluster.gangs.is_free(oldest[0]):
             group = self._cluster.gangs.group_of(gang.id)
             return [key_of(group)] if is_ready(group, self._cluster) else []
         return [member.uid for member in oldest[: gang.minimum - len(gang.bound) - len(gang.succeeded)]]

@@ -26,6 +26,7 @@ class Wakeups:
 
     def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs, timers: Sequence[GangTimer]) -> None:
         self._cluster, self._queue, self._jobs, self._timers = cluster, queue, jobs, timers
+        self._nodes_seen = (0, 0)
 
     def deliver(self) -> None:
         """Everything that has changed since the last call."""
@@ -44,9 +45,17 @@ class Wakeups:
             self._jobs.recheck_min_resources()
         for node in changes.nodes:
             self._jobs.recheck_waiting(node)
+        if changes.nodes and self._nodes_differ():
+            self._jobs.recheck_all_waiting()
         for node in changes.entered:
             if self._cluster.nodes.is_overcommitted(node):  # by another scheduler: whoever merely waits there gives way
                 self._jobs.recheck_waiting(node)
+
+    def _nodes_differ(self) -> bool:
+        """Since the last call, in what they are and have: a node's heartbeat is no such change."""
+        nodes = self._cluster.nodes
+        before, self._nodes_seen = self._nodes_seen, (nodes.static_generation, nodes.size_generation)
+        return before != self._nodes_seen
 
     def _wake(self, events: Iterable[ClusterEvent]) -> None:
         """Events of one kind on one node are one event; what can help from anywhere is asked about once."""

@@ -86,8 +86,12 @@ class Gang:
 
         Not while binds are in flight: who is not there yet could not be evicted with the others.
         """
-        in_flight = len(self.assumed) - len(self.waiting)
-        return not in_flight and not self._protected and all(each in classes for each in self.eviction_classes)
+        return not self.in_flight and not self._protected and all(each in classes for each in self.eviction_classes)
+
+    @property
+    def in_flight(self) -> int:
+        """Members that are released to be bound, and not seen bound yet."""
+        return len(self.assumed) - len(self.waiting)
 
     @property
     def by_pod_group(self) -> bool:
@@ -208,7 +212,7 @@ class Gang:
 
     def settle(self) -> None:
         """Members have left: if none is there any more that was started, the next ones are a new start."""
-        self.recovering &= self.started
+        self.recovering &= self.started or self.in_flight > 0
         self.finishing &= self.started
 
     def count_succeeded(self) -> None:

@@ -198,7 +198,7 @@ class GangTable:
         """A member was not bound, after its gang had been complete: the others, which may be, count until it is."""
         gang = self._gangs.get(record.gang)
         if gang is not None:
-            gang.recovering = True
+            gang.recovering = gang.started or gang.in_flight > (record.uid in gang.assumed)
 
     def moved(self, record: PodRecord) -> None:
         """We have assumed a member somewhere, or taken that back."""
@@ -207,6 +207,7 @@ class GangTable:
         if gang is not None and was is not None:
             gang.leave(record, was)
             gang.enter(record, self._standing(gang, record))
+            gang.settle()
 
     def _restand(self, record: PodRecord) -> None:
         gang = self._gangs.get(record.gang) if record.gang else None
@@ -214,7 +215,6 @@ class GangTable:
         if gang is None or was is None or was is self._standing(gang, was[record.uid]):
             return
         self.moved(was[record.uid])
-        gang.settle()
         self._tell(gang)
 
     def abandon(self, record: PodRecord) -> None:
@@ -285,7 +285,7 @@ class GangTable:
         if now is gang.assumed:
             gang.waiting |= {uid} if waits else set()
             gang.accepted |= {uid} if accepted else set()
-        elif was is gang.bound:
+        elif was is not None:
             gang.settle()
         return was, now
 

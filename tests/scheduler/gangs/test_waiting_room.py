@@ -319,3 +319,14 @@ def test_a_waiting_gang_whose_min_resources_are_not_covered_any_more_gives_way()
     rig.pod("other", on="n1", cpu=2)  # another scheduler put it there
     rig.settle()
     assert rig.nodes_of("a") == []
+
+
+def test_a_gang_that_can_never_be_whole_any_more_lets_go():
+    """It holds what n1 has, and hoped for the room that another node's pod would leave; that node goes."""
+    rig = waiting(slots=2)
+    assert len(rig.nodes_of("a")) == 2
+    rig.no_node("busy")
+    rig.member("p", says={})
+    rig.settle()
+    assert rig.nodes_of("a") == []
+    assert rig.where("p") == "n1"

@@ -55,7 +55,9 @@ class Api:
             case "conflict":
                 raise Conflict("somebody was faster, or a webhook says so")
             case "forbidden":
-                self._pod(path.removesuffix("/binding"))  # about one that is gone, nobody is asked
+                asked = self._pod(path.removesuffix("/binding"))  # about one that is gone, nobody is asked
+                if asked["metadata"]["uid"] != body["metadata"]["uid"]:
+                    raise Conflict("another pod of that name")
                 raise Forbidden("a webhook says no", status=403)
         self._apply(method, path, body)
         await self._travel()

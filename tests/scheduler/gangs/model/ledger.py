@@ -72,7 +72,6 @@ class Ledger:
 
     def heard(self, kind: str, before: Json | None, now: Json | None) -> None:
         """A piece of news arrived."""
-        was_started = self._started_gang(before) if kind == PODS else ""
         if kind == PODS:
             self._heard_of_pod(before, now)
         if kind != NODES:
@@ -82,11 +81,12 @@ class Ledger:
             changed = {gang for gang, minimum in minima.items() if self._minima.get(gang, 0) != minimum}
             self.recovering -= {gang for gang in changed if _is_bound(gang, gangs)}
             self._minima = minima
-            if was_started and not self._is_started(was_started, gangs):
-                self.recovering.discard(was_started)  # the next members are a new start
+            self._settle()
 
-    def _started_gang(self, before: Json | None) -> str:
-        return gang_of(before) if before is not None and runs(before) else ""
+    def _settle(self) -> None:
+        """With nobody left who was started, and nobody on the way, the next members are a new start."""
+        gangs, on_the_way = self.gangs(), {gang for gang, _ in self.released.values()}
+        self.recovering = {gang for gang in self.recovering if gang in on_the_way or self._is_started(gang, gangs)}
 
     def _heard_of_pod(self, before: Json | None, now: Json | None) -> None:
         if before is not None and (now is None or now["metadata"]["uid"] != before["metadata"]["uid"]):
@@ -103,17 +103,19 @@ class Ledger:
         bound = pod is not None and uid_of(pod) == uid and bool(node_of(pod))
         if (accepted or bound) and uid in self.released:
             self._accepted.add(uid)
-        if pod is None:
+        if pod is None or uid_of(pod) != uid:
             self.released.pop(uid, None)
-        elif not bound:  # also if there is another pod of the name by now: its bind was refused all the same
+        elif not bound:
             self.released.pop(uid, None)
             self.recovering.add(self._released_with[uid])
+        self._settle()
 
     def drop(self, uids: Iterable[str]) -> None:
         """These were released and will not be bound: the scheduler has made a mistake, and gave them up."""
         for uid in uids:
             gang, _ = self.released.pop(uid)
             self.recovering |= {gang} if gang else set()
+        self._settle()
 
     def _complete(self, gang: str) -> None:
         if gang and _is_bound(gang, self.gangs()):
