@@ -209,8 +209,8 @@ class Jobs:
             members = tuple(member for demand in demands for member in demand.members)
             return Job(ticket.key, members, demands) if demands else None
         record = self._cluster.pods.get(ticket.key)
-        if record is None or not record.schedulable:
-            return None
+        if record is None or not record.schedulable or not self._cluster.gangs.is_free(record):
+            return None  # also one whose gang had started when it came, and has not any more: it waits with the others
         return Job(ticket.key, (record,))
 
 

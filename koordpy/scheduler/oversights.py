@@ -17,6 +17,7 @@ from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.pods import PodRecord
 
+_AT_ONCE = 20  # warnings in one turn of the loop: each looks for names like the gang's
 _PATIENCE_S = 60.0  # pods and PodGroups are made one after the other, in whatever order
 
 
@@ -29,6 +30,7 @@ class Oversights:
         self._cluster, self._reporter, self._clock = cluster, reporter, clock
         self._schedulers = frozenset(schedulers)
         self._due: dict[str, float] = {}  # gangs that are half there, and when that is worth a warning; oldest first
+        self._said: set[str] = set()  # those that were warned about, until it is mended
 
     # --- pods ---
 
@@ -50,36 +52,39 @@ class Oversights:
     def look_at(self, groups: Iterable[GangGroup]) -> None:
         for gang_id in {gang_id for group in groups for gang_id in group}:
             gang = self._cluster.gangs.get(gang_id)
-            if gang is None or not self._problem(gang):
+            if gang is None or not (_has_no_pods(gang) or _has_no_object(gang)):
                 self._due.pop(gang_id, None)
-            elif gang_id not in self._due:
+                self._said.discard(gang_id)
+            elif gang_id not in self._due and gang_id not in self._said:
                 self._due[gang_id] = self._clock() + _PATIENCE_S
 
     def seconds_to_next(self) -> float | None:
-        first = next((due for due in self._due.values() if due < float("inf")), None)
+        first = next(iter(self._due.values()), None)
         return max(0.0, first - self._clock()) if first is not None else None
 
     def act(self) -> None:
-        now = self._clock()
-        for gang_id in [gang_id for gang_id, due in self._due.items() if due <= now]:
+        now, acted = self._clock(), 0
+        while self._due and acted < _AT_ONCE and next(iter(self._due.values())) <= now:
+            gang_id = next(iter(self._due))
             del self._due[gang_id]
-            self._due[gang_id] = float("inf")  # said once, until it is mended
+            self._said.add(gang_id)
             gang = self._cluster.gangs.get(gang_id)
             problem = self._problem(gang) if gang is not None else None
             if gang is not None and problem is not None:
                 self._reporter.gang_event(gang, "Warning", *problem)
+            acted += 1
 
     def clear(self) -> None:
         self._due.clear()
+        self._said.clear()
 
     def _problem(self, gang: Gang) -> tuple[str, str] | None:
         """The reason of the event and its text; None: all is well, or nobody speaks of the gang any more."""
-        has_pods = any((gang.pending, gang.assumed, gang.bound, gang.absent, gang.finished))
-        if gang.pod_groups and not has_pods:
+        if _has_no_pods(gang):
             meant = self._others_like(gang, lambda other: other.by_pod_group and not other.pod_groups)
             ending = f"; pods name {meant}, which does not exist" if meant else ""
             return "NoPods", f"no pod of the namespace has the label {POD_GROUP}: {_name(gang)}{ending}"
-        if gang.by_pod_group and not gang.pod_groups:
+        if _has_no_object(gang):
             meant = self._others_like(gang, lambda other: bool(other.pod_groups))
             ending = f"; did you mean {meant}?" if meant else ""
             return "PodGroupNotFound", f"its label names PodGroup {_name(gang)}, which does not exist{ending}"
@@ -90,6 +95,18 @@ class Oversights:
         namespace = gang.id.partition("/")[0]
         others = {_name(each) for each in self._cluster.gangs if each.id.startswith(f"{namespace}/") and suits(each)}
         return likely(_name(gang), others)
+
+
+def _has_no_pods(gang: Gang) -> bool:
+    """Nor had any: a job that is over may have left its PodGroup behind."""
+    pod_group = gang.pod_group
+    if pod_group is None or pod_group.status.scheduled or pod_group.status.phase not in ("", "Pending"):
+        return False
+    return not (gang.pending or gang.assumed or gang.bound or gang.absent or gang.finished)
+
+
+def _has_no_object(gang: Gang) -> bool:
+    return gang.by_pod_group and not gang.pod_groups
 
 
 def _name(gang: Gang) -> str:

@@ -74,12 +74,18 @@ class Staleness:
         return is_whole(self._planning.plan(Job(gang.id, members, (demand,))))
 
     def _evict(self, gang: Gang) -> None:
-        victims = list(gang.bound.values())
+        """All that starts with it: a group of which one gang runs on would take the others back one by one."""
+        gangs = self._cluster.gangs.own(self._cluster.gangs.group_of(gang.id))
+        victims = [pod for each in gangs for pod in each.bound.values()]
+        if not all(self._cluster.may_be_evicted(pod) for pod in victims):
+            log.info("gang_stale", gang=gang.id, hint="left alone: a member of it is protected from eviction")
+            return
         text = (
-            f"gang {gang.id} has had {len(victims)} of {gang.minimum} members for {gang.spec.staleness_s:g}s "
-            f"and cannot be completed: they are evicted, so that it can start again as a whole"
+            f"gang {gang.id} has had {len(gang.bound)} of {gang.minimum} members for {gang.spec.staleness_s:g}s "
+            f"and cannot be completed: all that runs of its job is evicted, so that it can start again as a whole"
         )
         log.info("gang_stale", gang=gang.id, members=len(victims), minimum=gang.minimum)
         metrics.STALE_GANGS.inc()
-        self._reporter.gang_event(gang, "Warning", "GangStale", text)
+        for each in gangs:
+            self._reporter.gang_event(each, "Warning", "GangStale", text)
         self._evictor.evict_stale(victims, text)

@@ -152,7 +152,7 @@ class Cluster:
         self.gangs.member_changed(known, record)
         event = self._follow_nomination(record)
         if self._is_new_victim(known, record):
-            event = event.merged_with(self._now_evictable(record))
+            event = event.merged_with(ClusterEvent(EventKind.VICTIMS, record.node))
         self.changes.add_event(self._moved(known, record).merged_with(event))
         return record
 
@@ -288,7 +288,7 @@ class Cluster:
 
     def may_go_whole(self, gang: Gang, reach: Reach) -> bool:
         """Whether a job may evict all members of a gang that run."""
-        if not gang.goes_whole_within(reach):
+        if gang.id in reach.own or not gang.goes_whole_within(reach):
             return False
         if any(uid in gang.bound for uid in self._refusing):
             return False
@@ -317,7 +317,10 @@ class Cluster:
         self._refusing.add(uid) if protected else self._refusing.discard(uid)
         self._count_evictable(record, 1)
         if self.may_be_evicted(record):
-            self.changes.add_event(self._now_evictable(record))
+            gang = self.gangs.get(record.gang) if record.gang else None
+            members = gang.bound.values() if gang is not None and record.uid in gang.bound else (record,)
+            for node in {member.node for member in members}:  # with it, all of its gang may be evicted again
+                self._happened(EventKind.VICTIMS, node)
 
     # --- after an error of ours ---
 
@@ -381,14 +384,6 @@ class Cluster:
         if not self.evictable.in_use or not self.may_be_evicted(record):
             return False
         return known is None or known.node != record.node or not self.may_be_evicted(known)
-
-    def _now_evictable(self, record: PodRecord) -> ClusterEvent:
-        """A pod may be evicted from now on. If it is the last that its gang waited for, so may the others by now."""
-        gang = self.gangs.get(record.gang) if record.gang else None
-        if gang is not None and record.uid in gang.bound and gang.goes_whole_within(self.evictable.classes):
-            for node in {member.node for member in gang.bound.values()} - {record.node}:
-                self._happened(EventKind.VICTIMS, node)
-        return ClusterEvent(EventKind.VICTIMS, record.node)
 
     def _enter(self, record: PodRecord) -> ClusterEvent:
         if not record.node:

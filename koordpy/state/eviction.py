@@ -22,11 +22,12 @@ class Preemptor(NamedTuple):
 class Reach:
     """The eviction classes that a job may take from, cheapest first."""
 
-    __slots__ = ("_known", "classes")
+    __slots__ = ("_known", "classes", "own")
 
-    def __init__(self, classes: Iterable[int]) -> None:
+    def __init__(self, classes: Iterable[int], own: frozenset[str] = frozenset()) -> None:
         self.classes = tuple(classes)
         self._known = frozenset(self.classes)
+        self.own = own  # gangs of the job itself: what runs of them is not given up for the rest of them
 
     def __len__(self) -> int:
         return len(self.classes)
@@ -40,7 +41,11 @@ class Reach:
 
     def first(self, number: int) -> Reach:
         """Only the cheapest classes."""
-        return Reach(self.classes[:number])
+        return Reach(self.classes[:number], self.own)
+
+    def of_gangs(self, own: Iterable[str]) -> Reach:
+        """The same, for a job of these gangs."""
+        return Reach(self.classes, frozenset(own))
 
 
 class EvictionPolicy(Protocol):

@@ -52,7 +52,7 @@ def _verdict(phase: str, members: Sequence[Member], minimum: int) -> tuple[bool,
     if any(each.timed_out for each in waiting):
         return False, "TimedOut", message
     if phase == "Scheduling":
-        have = sum(each.bound_at is not None for each in members)
+        have = sum(each.bound_at is not None and each.phase != "Failed" for each in members)
         return False, "BelowMinimum", f"{have} of {minimum} members have a node" + (f"; {message}" if message else "")
     if phase == "Pending":
         gated = sum(each.gated for each in members)

@@ -44,6 +44,11 @@ class Job:
         return self.key if self.demands else self.members[0].key
 
     @property
+    def gangs(self) -> frozenset[str]:
+        """Ids of the gangs that its members belong to."""
+        return frozenset(member.gang for member in self.members if member.gang)
+
+    @property
     def priority(self) -> int:
         return max((member.priority for member in self.members), default=0)
 

@@ -28,35 +28,55 @@ _Answer = Plan | Refusal
 
 
 class EmptyCluster:
-    """Remembers its last answer about each job, until nodes, volumes or the job are not what they were."""
+    """Remembers its answers: 10,000 equal pods with a host port cost one, until nodes or volumes change."""
 
-    _MOST = 1000  # jobs
+    _MOST = 1000  # answers
 
     def __init__(self, cluster: Cluster, profiles: Profiles) -> None:
         self._cluster, self._profiles = cluster, profiles
-        self._known: dict[str, tuple[object, Refusal | None]] = {}  # by job, oldest first
+        self._known: dict[object, Refusal | None] = {}  # by what the answer depends on, oldest first
 
     def refusal(self, job: Job, plan: Callable[[Job], _Answer]) -> Refusal | None:
         """Why a job would not fit even then; None: it would. `plan` is asked with the cluster emptied."""
         job = _with_waiting(job, self._cluster)
-        if not job.members or _fits_by_arithmetic(job, self._cluster, self._profiles):
+        if not job.members or _wants_others(job) or _fits_by_arithmetic(job, self._cluster, self._profiles):
             return None
         asked = self._signature(job)
-        known = self._known.pop(job.key, None)
-        if known is None or known[0] != asked:
-            known = asked, _why_not(job, self._cluster, plan)
-        self._known[job.key] = known
-        if len(self._known) > self._MOST:
-            del self._known[next(iter(self._known))]
-        return known[1]
+        if asked not in self._known:
+            self._known[asked] = _why_not(job, self._cluster, plan)
+            if len(self._known) > self._MOST:
+                del self._known[next(iter(self._known))]
+        return self._known[asked]
 
     def _signature(self, job: Job) -> object:
         """What the answer depends on, but for the pods that would be gone."""
         nodes, cluster = self._cluster.nodes, self._cluster
-        demands = tuple((demand.gang, demand.needed) for demand in job.demands)
+        demands = tuple((demand.needed, demand.mode, *_own(demand.gang, cluster)) for demand in job.demands)
         counts = Counter(member.shape for member in job.members)
         shapes = frozenset((weakref.ref(shape), count) for shape, count in counts.items() if shape is not None)
-        return nodes.static_generation, nodes.size_generation, cluster.storage.generation, demands, shapes
+        schedulers = frozenset(member.scheduler for member in job.members)
+        single = job.members[0].gang if not job.demands else ""  # a later member goes where its siblings are
+        return (
+            nodes.static_generation,
+            nodes.size_generation,
+            cluster.storage.generation,
+            cluster.topology.layers,
+            *(demands, shapes, schedulers, single and (single, *_own(single, cluster))),
+        )
+
+
+def _own(gang_id: str, cluster: Cluster) -> tuple[object, ...]:
+    """What of a gang itself matters: its rules, and where its members are that stay."""
+    gang = cluster.gangs.get(gang_id)
+    if gang is None:
+        return ()
+    return gang.spec.topology, tuple(sorted(pod.node for pod in gang.bound.values()))
+
+
+def _wants_others(job: Job) -> bool:
+    """Whether a member wants pods near it: without these it would not fit, though they are there."""
+    traits = (member.shape.traits for member in job.members if member.shape is not None)
+    return any(each.pod_affinity is not None for each in traits)
 
 
 def _why_not(job: Job, cluster: Cluster, plan: Callable[[Job], _Answer]) -> Refusal | None:

@@ -96,7 +96,7 @@ def _missing(gang_id: str, group: GangGroup, cluster: Cluster) -> str:
     if not gang.initialised:
         return _uninitialised(gang, cluster)
     if gang.collected < gang.minimum:
-        return f"gang {gang_id} is incomplete: {gang.collected} of {gang.minimum} members{_absentees(gang)}"
+        return f"gang {gang_id} is incomplete: {gang.collected} of {gang.minimum} members{_absentees(gang, cluster)}"
     return ""
 
 
@@ -115,7 +115,7 @@ def _uninitialised(gang: Gang, cluster: Cluster) -> str:
     if gang.by_pod_group and not gang.pod_groups:
         return f"gang {gang.id} waits for PodGroup {gang.id}, which does not exist"
     if not (gang.pod_groups or gang.pending or gang.assumed or gang.bound):
-        return f"gang {gang.id} has no members{_absentees(gang)}"
+        return f"gang {gang.id} has no members{_absentees(gang, cluster)}"
     return no_minimum(gang)
 
 
@@ -124,7 +124,7 @@ def no_minimum(gang: Gang) -> str:
     return f"gang {gang.id} has no minimum: no member carries a legal gang.scheduling.koordinator.sh/min-available"
 
 
-def _absentees(gang: Gang) -> str:
+def _absentees(gang: Gang, cluster: Cluster) -> str:
     """Why pods that belong to the gang do not count: ` (gated: p4; other scheduler: p5)`."""
     why: defaultdict[str, list[str]] = defaultdict(list)
     for record in gang.absent.values():
@@ -134,6 +134,8 @@ def _absentees(gang: Gang) -> str:
             why["gated"].append(record.name)
         elif record.timed_out:
             why["timed out"].append(record.name)
+        elif cluster.gangs.is_evicting(record.uid):
+            why["being evicted"].append(record.name)
         else:
             why["other scheduler"].append(record.name)
     if gang.spec.match_policy == "only-waiting" and gang.bound:

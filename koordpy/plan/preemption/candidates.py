@@ -138,14 +138,17 @@ class CandidateSearch:
         for gang in self.ledger.overspent(victims):
             for pod in gang.bound.values():
                 row = self.cluster.nodes.row_of(pod.node)
-                if row is not None:
+                if row is None:
+                    self.ledger.add((pod,))  # its node is gone; it goes with the others all the same
+                else:
                     self._goes_for_good(pod, self.place(row))
                     rows.add(row)
         found = set(rows)
         for row in rows:
             if self.place(row).chosen:
-                off = self._leave(row, self.leavers(row, None, exact=True) or self.place(row).chosen)
-                found |= self._take_along(off)
+                fewer = self.leavers(row, None, exact=True)
+                if fewer is not None:
+                    found |= self._take_along(self._leave(row, fewer))
         return found
 
     def _goes_for_good(self, pod: PodRecord, place: _Place) -> None:

@@ -55,6 +55,7 @@ class Ledger:
         self._against: Counter[str] = Counter()  # by budget
         self._victims: dict[str, PodRecord] = {}
         self._priorities: dict[str, int] = {}  # gang -> the highest of those who run
+        self._budgeted: dict[str, bool] = {}  # by gang
         self._whole_gangs: dict[str, Cost] = {}  # gang -> what all of it costs, while none of its members goes yet
 
     # --- the set ---
@@ -146,7 +147,7 @@ class Ledger:
         return known
 
     def _is_whole_and_untouched(self, gang: Gang, more: list[PodRecord]) -> bool:
-        if len(self._cluster.budgets) or self._lost["gang", gang.id] or len(more) <= gang.expendable:
+        if self._is_budgeted(gang) or self._lost["gang", gang.id] or len(more) <= gang.expendable:
             return False
         return not self._taken[gang.id] and all(pod.uid in gang.bound and pod.job == gang.id for pod in more)
 
@@ -175,10 +176,18 @@ class Ledger:
         breaks = loss.surplus == self._lost[loss.whole]
         violates, priority = self._violates(loss), victim.priority
         if loss.gang is not None and loss.expendable == self._lost[loss.whole]:  # with it, all of its gang go
-            if len(self._cluster.budgets):
+            if self._is_budgeted(loss.gang):
                 violates = any(self._violates(self._loss(pod)) for pod in loss.gang.bound.values())
             priority = self._highest(loss.gang)
         return violates, priority, breaks, not self._taken[loss.job], -_begun(victim), victim.key
+
+    def _is_budgeted(self, gang: Gang) -> bool:
+        """Whether some budget covers a member that runs."""
+        if not len(self._cluster.budgets):
+            return False
+        if gang.id not in self._budgeted:
+            self._budgeted[gang.id] = any(self._loss(pod).budgets for pod in gang.bound.values())
+        return self._budgeted[gang.id]
 
     def _violates(self, loss: _Loss) -> bool:
         return any(self._against[budget.key] >= budget.allowed for budget in loss.budgets)

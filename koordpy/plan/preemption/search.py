@@ -57,7 +57,7 @@ class Preemption:
 
 def search(job: Job, cluster: Cluster, profiles: Profiles, budget: Budget | None = None) -> Preemption | str:
     """The cheapest preemption that was found; the state is left as it was."""
-    reach, budget = cluster.reach(job.preemptor), budget or Budget(_DRY_RUNS)
+    reach, budget = cluster.reach(job.preemptor).of_gangs(job.gangs), budget or Budget(_DRY_RUNS)
     if not reach:
         return why_not(job, cluster, profiles)
     fewest_classes = 1

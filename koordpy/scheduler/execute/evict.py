@@ -86,8 +86,7 @@ class Evictor:
 
     def start_over(self) -> None:
         """Another term of leadership: what the API server knows is all there is."""
-        for run in self._runs.values():
-            self._cluster.gangs.end_evictions(run.victims.values())
+        self._cluster.gangs.end_all_evictions(self._cluster.pods)
         self._runs.clear()
 
     def is_evicting_for(self, key: str) -> bool:
@@ -165,12 +164,15 @@ class Evictor:
             told = Disruption(text, victim.generation, self._wall(), reason=GANG_STALE)
             await say_disrupted(self._client, ref(victim), told)
             await delete_pod(self._client, ref(victim))
-        except (NotFound, NotLeading):
+        except NotFound:
             pass
-        except ApiError as error:
-            metrics.writes("eviction", "failed").inc()
-            log.warning("eviction_failed", pod=victim.key, problem=str(error))
+        except Exception as error:
             self._cluster.gangs.end_evictions((victim,))
+            if not isinstance(error, ApiError):
+                raise
+            if not isinstance(error, NotLeading):
+                metrics.writes("eviction", "failed").inc()
+                log.warning("eviction_failed", pod=victim.key, problem=str(error))
         else:
             metrics.writes("eviction", "ok").inc()
             self._reporter.evicted_as_stale(victim, text)

@@ -102,8 +102,10 @@ class JobQueue:
     ) -> None:
         """A pod to be scheduled. For one already here, only a change of what it requests makes it active again."""
         known = self._tickets.get(key)
-        place = priority, completing
-        if known is not None and known.equivalence == equivalence and (known.priority, known.completing) == place:
+        if known is not None and known.equivalence == equivalence and known.priority == priority:
+            if known.completing != completing:  # another place in line, and no reason to be tried
+                known.completing = completing
+                self._push_active(known) if known.state is State.ACTIVE else None
             return
         if known is not None:
             self.remove(key)

@@ -109,7 +109,7 @@ class Reporter:
         if pod is not None and not pod.bound:
             message = self._throttle.said(key) or pod.refusal_seen
             self._warn(pod, message) if message else None
-        elif gang is not None and gang.told:
+        elif gang is not None and gang.told and (gang.pending or gang.waiting):
             self._warn_gang(gang)
 
     def preempted(self, victim: PodRecord, job: str, trigger: PodRecord) -> None:

@@ -86,7 +86,12 @@ class Gang:
 
         Not while binds are in flight: who is not there yet could not be evicted with the others.
         """
-        return not self.in_flight and not self._protected and all(each in classes for each in self.eviction_classes)
+        return self.may_go_whole and all(each in classes for each in self.eviction_classes)
+
+    @property
+    def may_go_whole(self) -> bool:
+        """Nothing of its own keeps it from being evicted as a whole."""
+        return not self.in_flight and not self._protected
 
     @property
     def in_flight(self) -> int:
@@ -138,7 +143,9 @@ class Gang:
     def lacks_members(self) -> bool:
         """It was started, and fewer are there than it needs. One of which members succeed is merely finishing."""
         there = len(self.bound) + len(self.assumed) + len(self.succeeded)
-        return bool(self.bound) and there < self.minimum and not self.finishing
+        if not self.bound or there >= self.minimum or self.finishing:
+            return False
+        return self.pod_group is None or not self.pod_group.status.succeeded  # before we began, and its pod is gone
 
     def all_live(self) -> Iterator[PodRecord]:
         """Every member that is not finished."""
@@ -215,16 +222,26 @@ class Gang:
         self.recovering &= self.started or self.in_flight > 0
         self.finishing &= self.started
 
-    def count_succeeded(self) -> None:
-        """Of the finished members, those that succeeded after the PodGroup was made; before it, for another one."""
-        self.succeeded = {uid for uid, each in self.finished.items() if each.succeeded and self._is_own(each)}
+    def finish(self, uid: str, how: Finished) -> None:
+        """A member has run to its end, or its finished pod changed."""
+        self.finished[uid] = how
+        if how.succeeded and self._is_own(how, self._made):
+            self.succeeded.add(uid)
+        else:
+            self.succeeded.discard(uid)
         self.finishing = bool(self.succeeded) or (self.finishing and self.started)
 
-    def _is_own(self, member: Finished) -> bool:
+    def count_succeeded(self) -> None:
+        """Of the finished members, those that succeeded after the PodGroup was made; before it, for another one."""
+        made = self._made
+        self.succeeded = {uid for uid, each in self.finished.items() if each.succeeded and self._is_own(each, made)}
+        self.finishing = bool(self.succeeded) or (self.finishing and self.started)
+
+    def _is_own(self, member: Finished, made: float) -> bool:
         """Times have whole seconds: who was created and succeeded in the second of the PodGroup belongs to it."""
         if not self.pod_groups:
             return not member.by_pod_group  # its PodGroup is gone, and the next one begins anew
-        return member.at > self._made or member.created >= self._made
+        return member.at > made or member.created >= made
 
     @property
     def _made(self) -> float:

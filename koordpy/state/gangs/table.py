@@ -6,8 +6,9 @@ may be here before its PodGroup, collecting pods, and after its last pod. Nothin
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from koordpy.api.gangs import Membership, declaration_of
 from koordpy.api.pod import Pod
@@ -30,7 +31,7 @@ class GangTable:
         self._gangs: dict[str, Gang] = {}
         self._finished: dict[str, str] = {}  # UID of a finished member -> its gang
         self._abandoned: set[str] = set()  # UIDs of members that timed out, until the API server says so
-        self._evicting: set[str] = set()  # UIDs of members that we are about to delete
+        self._evicting: Counter[str] = Counter()  # UIDs of members that we are about to delete, and for how many jobs
         self._holders: set[str] = set()  # gangs of which somebody waits at Permit, and some that did
         self._groups = GangGroups()
         self._not_served: set[str] = set()  # API groups whose PodGroups are not installed
@@ -63,7 +64,8 @@ class GangTable:
         else:
             record.timed_out = record.uid in self._abandoned  # this was said before the API server knew
         gang = self._open(record.gang)
-        was, now = self._stand(gang, record)
+        with self._watched(gang):
+            was, now = self._stand(gang, record)
         if gang.declare(before, record):
             self._resolve(gang)
         if now is gang.bound:
@@ -83,8 +85,9 @@ class GangTable:
             return
         self._tell(gang)
         self._abandoned.discard(record.uid)
-        self._evicting.discard(record.uid)
-        gang.leave(record, standing)
+        self._evicting.pop(record.uid, None)
+        with self._watched(gang):
+            gang.leave(record, standing)
         gang.settle()
         if gang.declare(record, None):
             self._resolve(gang)
@@ -102,8 +105,7 @@ class GangTable:
         gang = self._open(gang_id)
         if gang.finished.get(uid) == now:
             return
-        gang.finished[uid] = now
-        gang.count_succeeded()
+        gang.finish(uid, now)
         if uid not in gang.bound:  # it was terminating, and has succeeded all the same; else it must not count twice
             gang.recovering &= not gang.is_bound
         self._tell(gang)
@@ -164,14 +166,28 @@ class GangTable:
         """
         for record in records:
             if record.gang:
-                self._evicting.add(record.uid)
+                self._evicting[record.uid] += 1
                 self._restand(record)
 
     def end_evictions(self, records: Iterable[PodRecord]) -> None:
         """These are not deleted after all, unless they are terminating by now."""
         for record in records:
-            self._evicting.discard(record.uid)
+            if self._evicting[record.uid] > 1:
+                self._evicting[record.uid] -= 1
+                continue
+            self._evicting.pop(record.uid, None)
             self._restand(record)
+
+    def end_all_evictions(self, pods: Mapping[str, PodRecord]) -> None:
+        """Another term of leadership: what is terminating will be seen, and nothing else is about to be deleted."""
+        evicting, self._evicting = self._evicting, Counter()
+        for uid in evicting:
+            if uid in pods:
+                self._restand(pods[uid])
+
+    def is_evicting(self, uid: str) -> bool:
+        """Whether it is about to be deleted by us."""
+        return uid in self._evicting
 
     def wait(self, record: PodRecord) -> None:
         """A member that we have assumed somewhere waits there for the rest of its gang."""
@@ -205,9 +221,24 @@ class GangTable:
         gang = self._gangs.get(record.gang)
         was = gang.standing_of(record.uid) if gang is not None else None
         if gang is not None and was is not None:
-            gang.leave(record, was)
-            gang.enter(record, self._standing(gang, record))
+            with self._watched(gang):
+                gang.leave(record, was)
+                gang.enter(record, self._standing(gang, record))
             gang.settle()
+
+    @contextmanager
+    def _watched(self, gang: Gang) -> Iterator[None]:
+        """Members change their standing: if the gang may be evicted now and could not be before, jobs are woken.
+
+        Only the first member that it can spare counts, not each further one: a gang that grows by thousands would say
+        so of all its nodes each time.
+        """
+        before = gang.may_go_whole, gang.expendable > 0
+        yield
+        whole, some = gang.may_go_whole, gang.expendable > 0
+        if gang.bound and ((whole and not before[0]) or (some and not before[1] and not whole)):
+            for node in {member.node for member in gang.bound.values()}:
+                self._changes.add_event(ClusterEvent(EventKind.VICTIMS, node))
 
     def _restand(self, record: PodRecord) -> None:
         gang = self._gangs.get(record.gang) if record.gang else None
