@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 LOCK   := requirements-dev.lock
 RUNTIME_LOCK := deploy/requirements.lock
+DEMO_VENV := .venv-demo
 
 # Markers of pyproject.toml: `make quick LEFT_OUT='real or random'`.
 LEFT_OUT ?=
@@ -26,8 +27,17 @@ $(READY): pyproject.toml $(LOCK)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .  # builds with the hatchling of the lock file
 	@touch $@
 
-demo: $(READY) ## a simulated cluster, koordpy on it, and a live view of what happens (DEMO=short ends by itself)
-	@$(BIN)/koordpy demo
+# What a user would install, beside the checkout's own environment: none of the tools that developers need.
+$(DEMO_VENV)/.ready: pyproject.toml $(RUNTIME_LOCK)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "koordpy needs Python 3.11 or newer, this is " + sys.version.split()[0])'
+	@echo "installing koordpy into $(DEMO_VENV) ..."
+	@$(PYTHON) -m venv $(DEMO_VENV)
+	@$(DEMO_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $(RUNTIME_LOCK)
+	@$(DEMO_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+demo: $(DEMO_VENV)/.ready ## a simulated cluster, koordpy on it, and a live view of what happens (DEMO=short ends by itself)
+	@$(DEMO_VENV)/bin/koordpy demo
 
 controlplane: $(READY) ## build etcd, kube-apiserver and helm once, into the user's cache
 	@$(BIN)/python -m tests.controlplane.build etcd kube-apiserver kube-scheduler helm

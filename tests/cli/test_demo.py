@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -14,6 +15,7 @@ from koordpy.api.podgroup import PodGroup
 from koordpy.sim.demo.gangs import gang_story
 from koordpy.sim.demo.screen import Screen
 from koordpy.sim.demo.seen import NodeSink, PodGroupSink, PodSink, Seen
+from koordpy.sim.demo.view import Place
 from koordpy.sim.demo.words import names
 from tests.builders import node, pod_json, typed
 from tests.cli.commands import child_of, ended_by, exists, koordpy, started
@@ -96,9 +98,21 @@ def test_a_gang_that_must_be_below_one_spine_gets_the_one_that_it_fills_and_is_s
     at = lines.index("net cluster")
     assert lines[at + 1 : at + 4] == [
         "├─ spine-1 leaf-1 □□□□□ leaf-2 □□□□",
-        "├─ spine-2 leaf-3 ■■■ leaf-4 ■■■ ring is gathered in SpineLayer spine-2, score 1",
+        "├─ spine-2 leaf-3 ■■■ leaf-4 ■■■ ■ ring",
         "└─ spine-3 leaf-5 □□□ leaf-6 □□",
     ]
+
+
+def test_the_closing_text_fits_80_columns(told):
+    closing = told.stdout.partition("\nWhat happened, and why\n")[2].splitlines()
+    assert "  kubectl --kubeconfig kubeconfig get nodes" in closing
+    assert [line for line in closing if len(line) > 80] == []
+
+
+def test_the_commands_to_go_on_with_fit_80_columns():
+    place = Place(Path("/tmp/koordpy-demo-12345678"))
+    lines = "\n".join(f"  {command}" for command in place.commands()).splitlines()
+    assert [line for line in lines if len(line) > 80] == []
 
 
 def wait_for(process, word: str) -> None:

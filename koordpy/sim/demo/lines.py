@@ -12,9 +12,10 @@ from koordpy.sim.demo.tree import tree
 from koordpy.sim.demo.view import Place
 from koordpy.sim.demo.words import count, names, phase_of
 
-_WIDTH = 110
+_WIDTH = 80  # of the closing text: a terminal's, and what is pasted into a mail or a ticket
 _GONE = """
-The cluster has ended with the demo. `koordpy demo` on a terminal keeps it up; or keep one yourself:
+The cluster has ended with the demo. `koordpy demo` on a terminal keeps it up;
+or keep one yourself:
   koordpy embedded --nodes 20 --kubeconfig-out kubeconfig &
   koordpy crds | kubectl --kubeconfig kubeconfig apply -f -
   koordpy run --with-controllers --kubeconfig kubeconfig &

@@ -21,8 +21,12 @@ def placed(gang: PodGroup) -> str:
 
 
 def tree(seen: Seen) -> list[Text]:
-    """A line for each spine, a square for each node, full for those of a gathered gang; nothing before there is one."""
-    gathered = {gang.metadata.key: told for gang in seen.gangs.values() if (told := placed(gang))}
+    """A line for each spine, a square for each node, full for those of a gathered gang; nothing before there is one.
+
+    A line fits 80 columns behind the name of a paragraph: it says whose the squares are, and the gang's own story where
+    it was gathered.
+    """
+    gathered = {gang.metadata.key for gang in seen.gangs.values() if placed(gang)}
     taken = {p.node: p.gang for p in seen.pods.values() if p.gang in gathered and p.state is not State.DELETED}
     spines: dict[str, dict[str, list[str]]] = {}
     for name, labels in sorted(seen.labels.items()):
@@ -33,13 +37,11 @@ def tree(seen: Seen) -> list[Text]:
     last = max(spines)
     return [
         Text("cluster"),
-        *(_line("└─" if s == last else "├─", s, spines[s], taken, gathered) for s in sorted(spines)),
+        *(_line("└─" if s == last else "├─", s, spines[s], taken) for s in sorted(spines)),
     ]
 
 
-def _line(
-    guide: str, spine: str, leaves: dict[str, list[str]], taken: dict[str, str], gathered: dict[str, str]
-) -> Text:
+def _line(guide: str, spine: str, leaves: dict[str, list[str]], taken: dict[str, str]) -> Text:
     line = Text.assemble((guide, "bright_black"), f" {spine}  ")
     for leaf, nodes in sorted(leaves.items()):
         line.append(f"{leaf} ", "bright_black")
@@ -47,6 +49,6 @@ def _line(
             line.append(*(("■", "green") if node in taken else ("□", "bright_black")))
         line.append(" " * (7 - len(nodes)))
     for gang in sorted({taken[node] for nodes in leaves.values() for node in nodes if node in taken}):
-        line.append(f"{gang.partition('/')[2]} is {gathered[gang]}")
+        line.append(f"■ {gang.partition('/')[2]} ")
     line.rstrip()
     return line

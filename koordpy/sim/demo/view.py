@@ -35,9 +35,9 @@ class Place:
         return [
             f"export KUBECONFIG={self.kubeconfig}",
             "kubectl get podgroups,pods -o wide",
-            "kubectl describe podgroup huge           # why it is pending; each of its pods says so too",
-            f"kubectl create -f {self.bigger_node}   # GPUs for the rest of it: watch all 6 start",
-            f"kubectl run mine --image=any --overrides='{override}'",
+            "kubectl describe podgroup huge   # why it is pending; its pods say so too",
+            f"kubectl create -f {self.bigger_node}   # all 6 start",
+            f"kubectl run mine --image=any \\\n    --overrides='{override}'",
         ]
 
 

@@ -1,0 +1,35 @@
+"""The guides: every link leads to a file that is there and to a heading that it has, and README lists them all."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def links(page: Path) -> list[str]:
+    return [link for link in LINK.findall(FENCED.sub("", page.read_text())) if not link.startswith("http")]
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings: small letters, dashes for spaces, nothing for punctuation."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_readme_lists_every_guide():
+    listed = {(ROOT / link).resolve() for link in links(ROOT / "README.md") if "#" not in link}
+    assert [page.name for page in ROOT.glob("docs/*.md") if page.resolve() not in listed] == []
