@@ -52,11 +52,18 @@ class Oversights:
     def look_at(self, groups: Iterable[GangGroup]) -> None:
         for gang_id in {gang_id for group in groups for gang_id in group}:
             gang = self._cluster.gangs.get(gang_id)
+            if gang is not None:
+                self._look_at_object(gang)
             if gang is None or not (_has_no_pods(gang) or _has_no_object(gang)):
                 self._due.pop(gang_id, None)
                 self._said.discard(gang_id)
             elif gang_id not in self._due and gang_id not in self._said:
                 self._due[gang_id] = self._clock() + _PATIENCE_S
+
+    def _look_at_object(self, gang: Gang) -> None:
+        for key in gang.pod_group.metadata.annotations if gang.pod_group is not None else ():
+            if meant := likely_key(key):
+                self._reporter.gang_looks_misspelt(gang, f"{key} means nothing; did you mean {meant}?")
 
     def seconds_to_next(self) -> float | None:
         first = next(iter(self._due.values()), None)
@@ -100,7 +107,7 @@ class Oversights:
 def _has_no_pods(gang: Gang) -> bool:
     """Nor had any: a job that is over may have left its PodGroup behind."""
     pod_group = gang.pod_group
-    if pod_group is None or pod_group.status.scheduled or pod_group.status.phase not in ("", "Pending"):
+    if pod_group is None or pod_group.status.schedule_start_time:
         return False
     return not (gang.pending or gang.assumed or gang.bound or gang.absent or gang.finished)
 

@@ -71,6 +71,11 @@ async def test_a_misspelt_label_is_warned_about(world: World) -> None:
     await world.event("LooksMisspelt", pod="a-1", text="did you mean pod-group.scheduling.sigs.k8s.io?")
 
 
+async def test_a_misspelt_annotation_of_a_pod_group_is_warned_about(world: World) -> None:
+    await world.pod_group("a", minimum=1, annotations={"koordpy.io/disruption-modes": "All"})
+    await world.event("LooksMisspelt", pod_group="a", text="did you mean koordpy.io/disruption-mode?")
+
+
 async def test_a_member_for_a_scheduler_that_is_nearly_ours_is_warned_about(world: World) -> None:
     await world.pods("a-1", annotations=gang("a", minimum=2), scheduler="koord-schduler", cpu=1)
     text = "schedulerName koord-schduler is none of ours"

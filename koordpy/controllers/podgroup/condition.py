@@ -20,15 +20,16 @@ _LONGEST_MESSAGE = 32768  # the API conventions allow no more
 
 
 def with_condition(
-    status: PodGroupStatus, members: Sequence[Member], minimum: int, now: str
+    status: PodGroupStatus, members: Sequence[Member], minimum: int, now: str, *, leaving: int = 0
 ) -> tuple[StatusCondition, ...]:
     """The conditions that a status should have; those of other controllers stay, in their order.
 
-    `members` are those that count. `now` becomes the transition time only if the condition's status changes. There is
-    no observedGeneration: without a status subresource our own write raises the generation, and would have to follow.
+    `members` are those that count, beside `leaving` ones that terminate. `now` becomes the transition time only if the
+    condition's status changes. There is no observedGeneration: without a status subresource our own write raises the
+    generation, and would have to follow.
     """
     before = next((each for each in status.conditions if each.type == SCHEDULED), None)
-    is_true, reason, message = _verdict(status.phase, members, minimum)
+    is_true, reason, message = _verdict(status.phase, members, minimum, leaving)
     value = "True" if is_true else "False"
     condition = StatusCondition(
         type=SCHEDULED,
@@ -42,11 +43,11 @@ def with_condition(
     return tuple(condition if each.type == SCHEDULED else each for each in status.conditions)
 
 
-def _verdict(phase: str, members: Sequence[Member], minimum: int) -> tuple[bool, str, str]:
+def _verdict(phase: str, members: Sequence[Member], minimum: int, leaving: int) -> tuple[bool, str, str]:
     if phase in _HAVE_NODES:
         return True, "Scheduled", "as many members as it needs have a node"
     if not members:
-        return False, "NoPods", f"no pod of a profile of koordpy names this PodGroup in its label {POD_GROUP}"
+        return _nobody(leaving)
     waiting = sorted((each for each in members if each.bound_at is None), key=lambda each: (each.created, each.name))
     reason, message = next((each.refusal for each in waiting if each.refusal[1]), ("", ""))
     if any(each.timed_out for each in waiting):
@@ -59,3 +60,10 @@ def _verdict(phase: str, members: Sequence[Member], minimum: int) -> tuple[bool,
         there = f"{len(members) - gated} of {minimum} members" + (f" ({gated} gated)" if gated else "")
         return False, "SchedulingGated" if gated else "Incomplete", message or there
     return False, reason or "Waiting", message
+
+
+def _nobody(leaving: int) -> tuple[bool, str, str]:
+    if leaving:
+        pods = "1 pod is" if leaving == 1 else f"{leaving} pods are"
+        return False, "Terminating", f"its {pods} terminating; those that are made again start together"
+    return False, "NoPods", f"no pod has its name in the label {POD_GROUP} and a schedulerName of koordpy"

@@ -61,7 +61,8 @@ def status_of(
     counted = [member for member in members if not member.terminating and not member.belongs_to_predecessor(made)]
     minimum = _minimum([member for member in members if not member.terminating] or members, pod_group)
     status = _counts(counted, minimum, previous)
-    conditions = with_condition(status, counted, minimum, now)
+    leaving = sum(member.terminating for member in members)
+    conditions = with_condition(status, counted, minimum, now, leaving=leaving)
     return msgspec.structs.replace(status, conditions=conditions)
 
 

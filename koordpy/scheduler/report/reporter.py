@@ -201,6 +201,11 @@ class Reporter:
         if self._is_new_complaint(pod.namespace, text):
             self._event(pod, "Warning", "LooksMisspelt", "Scheduling", text)
 
+    def gang_looks_misspelt(self, gang: Gang, text: str) -> None:
+        """The same of the gang's object."""
+        if self._is_new_complaint(gang.id, text):
+            self.gang_event(gang, "Warning", "LooksMisspelt", text)
+
     def abandon(self, pod: PodRecord) -> None:
         """Its gang timed out: the pod is left alone until its owner takes the annotation away."""
         self._lane.put(partial(self._annotate, ref(pod), {GANG_TIMEOUT: "true"}))

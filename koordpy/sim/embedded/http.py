@@ -74,13 +74,13 @@ async def _stream(http_request: web.BaseRequest, response: Response, stream: Str
     async with aclosing(stream):
         answer = web.StreamResponse(status=response.status, headers=response.headers)
         answer.enable_chunked_encoding()
-        await answer.prepare(http_request)
         try:
+            await answer.prepare(http_request)
             async for chunk in stream:
                 await answer.write(chunk)
             await answer.write_eof()
         except ConnectionResetError:
-            pass  # the client left between two chunks; there is nobody to tell
+            pass  # the client left, before the head or between two chunks; there is nobody to tell
     return answer
 
 

@@ -26,6 +26,7 @@ def condition_of(status: PodGroupStatus) -> StatusCondition:
     ("letters", "reason"),
     [
         ("", "NoPods"),
+        ("RR", "Terminating"),
         ("ppp", "Incomplete"),
         ("pppg", "SchedulingGated"),
         ("pppp", "Unschedulable"),
