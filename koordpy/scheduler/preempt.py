@@ -26,6 +26,7 @@ from koordpy.scheduler.planning import Planning
 from koordpy.state.events import EventKind
 from koordpy.state.trial import Trial
 
+_OTHER_NODES = EventKind.DOMAINS  # nodes came, or are labelled or tainted otherwise: asked of no node's room
 _LACKS = "Insufficient "  # how kube-scheduler begins the reason that a resource does not suffice
 
 
@@ -229,7 +230,9 @@ def _told(answer: Plan | Refusal, when_empty: Refusal | None, holders: Iterable[
         return answer
     more = [*holders, *([_never(when_empty, refusal)] if when_empty is not None and refusal.counts else [])]
     message = "; ".join([refusal.message.removesuffix("."), *more]) if more else refusal.message
-    told = replace(refusal, message=message, never=when_empty is not None)
+    # A node that comes makes never a matter of time, also one that is full: the job is tried, to say something else.
+    wake_on = refusal.wake_on | (_OTHER_NODES if when_empty is not None and refusal.wake_on else EventKind.NONE)
+    told = replace(refusal, message=message, never=when_empty is not None, wake_on=wake_on)
     return told if isinstance(answer, Refusal) else replace(answer, missing=told)
 
 

@@ -119,7 +119,7 @@ class Cluster:
                 self._count(self.pods[uid], 1)
             self._happened(EventKind.NODE_ADDED | EventKind.DOMAINS, name)
             return
-        kind = EventKind.NODE_GREW if grew else EventKind.NONE
+        kind = EventKind.NODE_GREW | EventKind.DOMAINS if grew else EventKind.NONE
         kind |= EventKind.NODE_RELABELLED | EventKind.DOMAINS if relabelled else EventKind.NONE
         kind |= EventKind.NODE_TAINTS | EventKind.DOMAINS if retainted else EventKind.NONE
         self._happened(kind, name)

@@ -24,7 +24,7 @@ class EventKind(enum.Flag):
     # Anywhere: a pod or a node here can make another node fit.
     POD_CAME = enum.auto()  # a pod was placed, or its labels changed
     POD_LEFT = enum.auto()
-    DOMAINS = enum.auto()  # nodes joined or left a topology domain
+    DOMAINS = enum.auto()  # nodes joined or left a topology domain, or a domain could hold more
     SELECTORS = enum.auto()  # namespaces or services select other pods than before
     STORAGE = enum.auto()  # claims, volumes, classes or drivers
 

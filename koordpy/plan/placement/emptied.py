@@ -76,7 +76,7 @@ def _own(gang_id: str, cluster: Cluster) -> tuple[object, ...]:
 def _wants_others(job: Job) -> bool:
     """Whether a member wants pods near it: without these it would not fit, though they are there."""
     traits = (member.shape.traits for member in job.members if member.shape is not None)
-    return any(each.pod_affinity is not None for each in traits)
+    return any(each.pod_affinity is not None and each.pod_affinity.required for each in traits)
 
 
 def _why_not(job: Job, cluster: Cluster, plan: Callable[[Job], _Answer]) -> Refusal | None:
