@@ -57,16 +57,19 @@ class Ledger:
         gangs, first = self.gangs(), set[str]()
         for gang in self.recovering:
             pending = [uid_of(pod) for pod in gangs.members[gang] if is_pending(pod)]
+            group = gangs.group_of(gang)
             if self.is_free(gang, gangs):
                 first.update(pending)
-            elif pending and all(self._has_come(each, gangs) for each in gangs.group_of(gang)):
-                first.add(",".join(gangs.group_of(gang)))
+            elif pending and all(self._has_come(each, group, gangs) for each in group):
+                first.add(",".join(group))
         return first
 
-    def _has_come(self, gang: str, gangs: Gangs) -> bool:
-        """As far as it is known without looking at who waits for whom: it is there, with enough members."""
+    def _has_come(self, gang: str, group: tuple[str, ...], gangs: Gangs) -> bool:
+        """It is there, with enough members; one that does not list the others back has to run."""
         if not gangs.is_initialised(gang):
             return False
+        if gangs.group_of(gang) != group:
+            return self.runs(gang, gangs)
         pending = sum(map(is_pending, gangs.members[gang]))
         return self.is_free(gang, gangs) or self.counted(gang, gangs) + pending >= (gangs.config(gang).minimum or 0)
 
