@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.plan.constraints import HOSTNAME, affinity, pod_term, selector
+from tests.scenarios.network import gathering, must
 from tests.scenarios.objects import condition, gang, members
 from tests.scenarios.world import World
 
@@ -120,3 +121,37 @@ async def test_nobody_yields_to_a_gang_that_would_keep_nothing(world: World) -> 
     await world.says("big-1", " members fit")
     await world.pods("p", cpu=1)
     await world.pending("p", *members("big", 4))
+
+
+async def test_a_full_node_that_is_added_makes_never_a_matter_of_time_too(world: World) -> None:
+    await world.nodes(1, cpu=1)
+    await world.pod_group("a", minimum=2)
+    await world.pods("a-1", "a-2", gang="a", cpu=1)
+    await world.says("a-1", f"{NEVER} 1 of 2 members fit")
+    await world.node("n2", cpu=1, cordoned=True)
+    await world.bind_elsewhere("filler", "n2", cpu=1)
+    await world.change_node("n2", unschedulable=False)
+    await world.until(lambda: NEVER not in told(world, "a-1"), "a-1 does not say never any more")
+
+
+async def test_what_was_said_of_an_empty_cluster_before_there_was_a_topology_is_not_said_after_it(
+    world: World,
+) -> None:
+    await world.fabric({"s1/b1": "n1 n2"}, cpu=1)
+    await world.runs("other-1", "n1", cpu=1)
+    await world.runs("other-2", "n2", cpu=1)
+    await world.pod_group("a", minimum=2, annotations=gathering(must("SpineLayer")))
+    await world.pods("a-1", "a-2", gang="a", cpu=1)
+    await world.says("a-1", "MustGather names the layer")
+    await world.topology()
+    await world.says("a-1", "SpineLayer/s1: 0 of 2")
+    assert NEVER not in told(world, "a-1")
+
+
+async def test_a_pod_that_wants_others_near_it_is_not_told_never_for_want_of_them(world: World) -> None:
+    await world.nodes(1, cpu=2)
+    await world.runs("db", "n1", cpu=2, labels={"app": "db"})
+    near = affinity(near=[pod_term(HOSTNAME, selector(app="db"))])
+    await world.pods("p", cpu=1, affinity=near)
+    await world.says("p", "Insufficient cpu")
+    assert NEVER not in told(world, "p")
