@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 PERIOD_S = 1800.0
+AT_ONCE = 50  # a restart puts all that waits on one line: 10,000 pods are said again within minutes, and not at once
 # After a restart nobody knows when it was said last: at most half an hour ago, if an earlier leader kept to this rule.
 SOONER_S = PERIOD_S / 2
 
@@ -40,11 +41,12 @@ class Repeats:
             line.clear()
 
     def take_due(self) -> list[str]:
-        """Those that are to be said again now."""
-        now, due = self._clock(), []
+        """Those that are to be said again now; if they are many, the first of them, and the others at the next call."""
+        now = self._clock()
+        due: list[str] = []
         for line in self._lines.values():
             for key, at in line.items():
-                if at > now:
+                if at > now or len(due) >= AT_ONCE:
                     break
                 due.append(key)
         for key in due:
