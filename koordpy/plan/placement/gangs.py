@@ -269,7 +269,7 @@ def _no_nodes(job: Job) -> Refusal:
 def _said_for_gang(refusal: Refusal, demand: Demand, placed: int, culprit: PodRecord) -> Refusal:
     """The culprit's refusal, as every member tells it."""
     fit = demand.counted + placed
-    beside = f" beside {'it' if placed == 1 else f'these {placed}'}" if placed else ""  # the nodes are counted so
+    beside = f" beside {'it' if fit == 1 else f'these {fit}'}" if fit else ""  # the nodes are counted so
     text = f"{refusal.message} gang {demand.gang}: {fit} of {demand.minimum} members fit, "
     text += f"{culprit.key} does not{beside}."
     return replace(refusal, message=text, culprit=culprit.uid, fit=(fit, demand.minimum))
