@@ -71,11 +71,13 @@ class PostFilter:
             job, answer = _as_a_pod_by_itself(job, answer)
         holders = self._holders(job, answer, yielding)
         if not self._may_preempt(job, answer):
-            return Decision(_told(answer, when_empty, holders), tuple(yielding))
+            return Decision(_told(job, answer, when_empty, holders), tuple(yielding))
         with metrics.stage("PostFilter", job.members[0].scheduler), self._without(yielding):
             found = self._preempt(job, yielding)
         return Decision(
-            _told(_with_tail(answer, f"preemption: {found.message}"), when_empty, () if found.preemption else holders),
+            _told(
+                job, _with_tail(answer, f"preemption: {found.message}"), when_empty, () if found.preemption else holders
+            ),
             (*yielding, *found.yielding),
             found.preemption,
             found.hold,
@@ -223,12 +225,12 @@ def _scarce(refusal: Refusal) -> str:
     return max(lacking, key=lambda name: (lacking[name], name), default="")
 
 
-def _told(answer: Plan | Refusal, when_empty: Refusal | None, holders: Iterable[str]) -> Plan | Refusal:
+def _told(job: Job, answer: Plan | Refusal, when_empty: Refusal | None, holders: Iterable[str]) -> Plan | Refusal:
     """With who holds what the job would need, and whether it could ever fit."""
     refusal = answer if isinstance(answer, Refusal) else answer.missing
     if refusal is None:
         return answer
-    more = [*holders, *([_never(when_empty, refusal)] if when_empty is not None and refusal.counts else [])]
+    more = [*holders, *([_never(job, when_empty, refusal)] if when_empty is not None and refusal.counts else [])]
     message = "; ".join([refusal.message.removesuffix("."), *more]) if more else refusal.message
     # A node that comes makes never a matter of time, also one that is full: the job is tried, to say something else.
     wake_on = refusal.wake_on | (_OTHER_NODES if when_empty is not None and refusal.wake_on else EventKind.NONE)
@@ -236,10 +238,10 @@ def _told(answer: Plan | Refusal, when_empty: Refusal | None, holders: Iterable[
     return told if isinstance(answer, Refusal) else replace(answer, missing=told)
 
 
-def _never(when_empty: Refusal, now: Refusal) -> str:
+def _never(job: Job, when_empty: Refusal, now: Refusal) -> str:
     """`even on an empty cluster 2 of 4 members fit: 3 Insufficient cpu`."""
     fit, of = when_empty.fit
-    how_many = f"{fit} of {of} members fit" if now.message.find(" members fit") >= 0 else "it would not fit"
+    how_many = f"{fit} of {of} members fit" if job.demands else "it would not fit"
     if when_empty.counts == now.counts and fit == now.fit[0]:
         return f"even on an empty cluster {how_many}"
     counts = ", ".join(sorted(f"{count} {text}" for text, count in when_empty.counts))

@@ -77,13 +77,14 @@ class Staleness:
         """All that starts with it: a group of which one gang runs on would take the others back one by one."""
         gangs = self._cluster.gangs.own(self._cluster.gangs.group_of(gang.id))
         victims = [pod for each in gangs for pod in each.bound.values()]
-        if not all(self._cluster.may_be_evicted(pod) for pod in victims):
-            log.info("gang_stale", gang=gang.id, hint="left alone: a member of it is protected from eviction")
+        problem = f"gang {gang.id} has had {len(gang.bound)} of {gang.minimum} members for {gang.spec.staleness_s:g}s"
+        problem += " and cannot be completed"
+        protected = next((pod.key for pod in victims if not self._cluster.may_be_evicted(pod)), "")
+        if protected:
+            text = f"{problem}; it is left alone, as {protected} is protected from eviction"
+            self._reporter.gang_event(gang, "Warning", "GangStale", text)
             return
-        text = (
-            f"gang {gang.id} has had {len(gang.bound)} of {gang.minimum} members for {gang.spec.staleness_s:g}s "
-            f"and cannot be completed: all that runs of its job is evicted, so that it can start again as a whole"
-        )
+        text = f"{problem}: all that runs of its job is evicted, so that it can start again as a whole"
         log.info("gang_stale", gang=gang.id, members=len(victims), minimum=gang.minimum)
         metrics.STALE_GANGS.inc()
         for each in gangs:

@@ -99,6 +99,16 @@ async def test_an_eviction_that_fails_is_tried_again_after_the_same_time(virtual
     assert "deletionTimestamp" in virtual.pod(rest[0])["metadata"]
 
 
+async def test_a_gang_with_a_protected_member_is_left_alone_and_says_so(virtual: World) -> None:
+    await _loses_a_member(virtual)
+    first, second = left(virtual)
+    await virtual.label(first, labels={"scheduling.koordinator.sh/disable-preemptible": "true"})
+    await asyncio.sleep(70)
+    assert left(virtual) == [first, second]
+    text = f"it is left alone, as {virtual.namespace}/{first} is protected from eviction"
+    await virtual.event("GangStale", pod_group="g", text=text)
+
+
 async def test_a_grace_period_that_cannot_be_read_is_complained_about(world: World) -> None:
     await world.nodes(1, cpu=1)
     await world.pod_group("g", minimum=1, annotations={GRACE: "soon"})

@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.profile import Profile
@@ -139,8 +137,6 @@ def _slots(shape: Shape, cluster: Cluster, profile: Profile) -> int:
     """On all nodes that its filters on labels and taints let it onto, were they empty."""
     accepted = fit.static_mask(shape, cluster, profile)
     asked = shape.amounts > 0
-    rows, amounts = shape.rows[asked], shape.amounts[asked]
-    if not len(rows):
-        return int(np.count_nonzero(accepted)) * len(cluster.pods)
+    rows, amounts = shape.rows[asked], shape.amounts[asked]  # at least `pods`, of which each takes one
     offered = (cluster.nodes.allocatable[rows] // amounts[:, None]).min(axis=0)  # [N]
     return int(offered[accepted].sum())

@@ -94,6 +94,11 @@ class Gang:
         return not self.in_flight and not self._protected
 
     @property
+    def evictability(self) -> tuple[bool, bool]:
+        """Whether it may be evicted as a whole, and whether some member may be by itself."""
+        return self.may_go_whole, self.expendable > 0
+
+    @property
     def in_flight(self) -> int:
         """Members that are released to be bound, and not seen bound yet."""
         return len(self.assumed) - len(self.waiting)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 
 from koordpy.api.gangs import Membership, declaration_of
 from koordpy.api.pod import Pod
@@ -64,8 +63,9 @@ class GangTable:
         else:
             record.timed_out = record.uid in self._abandoned  # this was said before the API server knew
         gang = self._open(record.gang)
-        with self._watched(gang):
-            was, now = self._stand(gang, record)
+        evictable = gang.evictability
+        was, now = self._stand(gang, record)
+        self._tell_victims(gang, evictable)
         if gang.declare(before, record):
             self._resolve(gang)
         if now is gang.bound:
@@ -86,8 +86,9 @@ class GangTable:
         self._tell(gang)
         self._abandoned.discard(record.uid)
         self._evicting.pop(record.uid, None)
-        with self._watched(gang):
-            gang.leave(record, standing)
+        evictable = gang.evictability
+        gang.leave(record, standing)
+        self._tell_victims(gang, evictable)
         gang.settle()
         if gang.declare(record, None):
             self._resolve(gang)
@@ -221,21 +222,19 @@ class GangTable:
         gang = self._gangs.get(record.gang)
         was = gang.standing_of(record.uid) if gang is not None else None
         if gang is not None and was is not None:
-            with self._watched(gang):
-                gang.leave(record, was)
-                gang.enter(record, self._standing(gang, record))
+            evictable = gang.evictability
+            gang.leave(record, was)
+            gang.enter(record, self._standing(gang, record))
+            self._tell_victims(gang, evictable)
             gang.settle()
 
-    @contextmanager
-    def _watched(self, gang: Gang) -> Iterator[None]:
-        """Members change their standing: if the gang may be evicted now and could not be before, jobs are woken.
+    def _tell_victims(self, gang: Gang, before: tuple[bool, bool]) -> None:
+        """Members changed their standing: if the gang may be evicted now and could not be before, jobs are woken.
 
         Only the first member that it can spare counts, not each further one: a gang that grows by thousands would say
         so of all its nodes each time.
         """
-        before = gang.may_go_whole, gang.expendable > 0
-        yield
-        whole, some = gang.may_go_whole, gang.expendable > 0
+        whole, some = gang.evictability
         if gang.bound and ((whole and not before[0]) or (some and not before[1] and not whole)):
             for node in {member.node for member in gang.bound.values()}:
                 self._changes.add_event(ClusterEvent(EventKind.VICTIMS, node))
