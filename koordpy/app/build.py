@@ -20,8 +20,9 @@ from koordpy.scheduler.execute.lanes import Lanes
 from koordpy.scheduler.execute.volumes import VolumeBinder
 from koordpy.scheduler.ingest.sinks import Sinks
 from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.loop import Parts, Scheduler
+from koordpy.scheduler.loop import Scheduler
 from koordpy.scheduler.oversights import Oversights
+from koordpy.scheduler.parts import Parts
 from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.preempt import PostFilter

@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 import structlog
 
@@ -23,24 +22,11 @@ from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement.gang_rules import not_ready
 from koordpy.plan.topology.gather import complaints_about
 from koordpy.plan.topology.rating import rate
-from koordpy.scheduler.cycles import EvictionCycles
 from koordpy.scheduler.equivalence import equivalence_of
-from koordpy.scheduler.execute.bind import Binder
-from koordpy.scheduler.execute.evict import Evictor
-from koordpy.scheduler.execute.inflight import InFlight
-from koordpy.scheduler.execute.lanes import Lanes
 from koordpy.scheduler.holds import Holds
-from koordpy.scheduler.jobs import Jobs
-from koordpy.scheduler.permit import Permit
-from koordpy.scheduler.planning import Planning
-from koordpy.scheduler.preempt import Decision, PostFilter, sides_of
-from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.scheduler.parts import Parts
+from koordpy.scheduler.preempt import Decision, sides_of
 from koordpy.scheduler.queue.ticket import Ticket
-from koordpy.scheduler.recovery import Recovery
-from koordpy.scheduler.report.reporter import Reporter
-from koordpy.scheduler.timers import GangTimer
-from koordpy.scheduler.wakeups import Wakeups
-from koordpy.state.cluster import Cluster
 from koordpy.state.events import EventKind
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
@@ -57,27 +43,6 @@ _FLUSH_EVERY_S = 30.0
 _FLUSH_OLDER_THAN_S = 300.0
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What the loop works with; put together in `app/build.py`."""
-
-    cluster: Cluster
-    queue: JobQueue
-    jobs: Jobs
-    wakeups: Wakeups
-    timers: tuple[GangTimer, ...]
-    recovery: Recovery
-    planning: Planning
-    permit: Permit
-    postfilter: PostFilter
-    cycles: EvictionCycles
-    lanes: Lanes
-    in_flight: InFlight
-    binder: Binder
-    evictor: Evictor
-    reporter: Reporter
 
 
 class Scheduler:

@@ -30,6 +30,7 @@ from koordpy.plan.topology.attraction import attraction_of
 from koordpy.plan.topology.bounds import DomainBounds
 from koordpy.plan.topology.layout import Tree, by_rank
 from koordpy.plan.topology.siblings import ROOM_IN_DOMAINS, Rules, called, no_such_layer, siblings_of, top_of
+from koordpy.plan.topology.treeorder import TreeOrder
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.gangs.gang import Gang
@@ -296,12 +297,12 @@ class Gathering:
             return None
         return list(answer.placements) if self._multiples_hold(answer.placements) else None
 
-    def _tree_order(self, level: int, domain: int) -> _TreeOrder:
+    def _tree_order(self, level: int, domain: int) -> TreeOrder:
         """Scores that follow the tree of the first shape."""
         rows = self._trees[0].order(level, domain)
         scores = np.zeros(self._cluster.nodes.capacity, dtype=np.int64)
         scores[rows] = np.arange(len(rows), 0, -1)
-        return _TreeOrder(scores)
+        return TreeOrder(scores)
 
     def _multiples_hold(self, placements: list[Placement] | tuple[Placement, ...]) -> bool:
         """Whether multiples hold in all layers, also above the domain: three pods on a node are three in its block."""
@@ -362,21 +363,6 @@ class Gathering:
         sums = (int(tree.sums[self._top][domain]) for tree in self._trees)
         counted = sum(min(slots, len(each)) for slots, each in zip(sums, self._batches.values(), strict=True))
         return min(counted, len(self._job.members) - self._unplaced.get((self._top, domain), 1))
-
-
-class _TreeOrder(Score):
-    """A score that prefers nodes in the order of the tree, however full they are."""
-
-    name = "TreeOrder"
-
-    def __init__(self, scores: Ints) -> None:
-        self._scores = scores  # [N]
-
-    def score(self, shape: Shape, cluster: Cluster, candidates: Ints) -> Ints:  # noqa: ARG002
-        return self._scores[candidates]
-
-    def steady(self, shape: Shape, cluster: Cluster) -> bool:  # noqa: ARG002
-        return True
 
 
 def _in_rank_order(job: Job) -> Job:

@@ -28,6 +28,7 @@ from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
+from koordpy.state.storage import Storage
 
 _OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 
@@ -62,16 +63,7 @@ class Sinks:
         on_storage_changed: Callable[[], None],
         on_foreign_bind: Callable[[PodRecord], None],
     ) -> Sinks:
-        storage = cluster.storage
-        tables: dict[str, dict[str, Any]] = {
-            "PersistentVolumeClaim": storage.claims,
-            "PersistentVolume": storage.volumes,
-            "StorageClass": storage.classes,
-            "CSINode": storage.csi_nodes,
-            "CSIDriver": storage.drivers,
-            "CSIStorageCapacity": storage.capacities,
-            "VolumeAttachment": storage.attachments,
-        }
+        tables = _storage_tables(cluster.storage)
         pods = PodSink(
             cluster,
             jobs,
@@ -98,3 +90,16 @@ class Sinks:
             {kind: guarded(OwnerSink(kind, cluster, wakeups)) for kind in _OWNERS},
             {kind: guarded(StorageSink(table, cluster, wakeups, on_storage_changed)) for kind, table in tables.items()},
         )
+
+
+def _storage_tables(storage: Storage) -> dict[str, dict[str, Any]]:
+    """By kind."""
+    return {
+        "PersistentVolumeClaim": storage.claims,
+        "PersistentVolume": storage.volumes,
+        "StorageClass": storage.classes,
+        "CSINode": storage.csi_nodes,
+        "CSIDriver": storage.drivers,
+        "CSIStorageCapacity": storage.capacities,
+        "VolumeAttachment": storage.attachments,
+    }
