@@ -23,7 +23,17 @@ class Page(Struct, frozen=True):
     """One page of a list, its items still raw."""
 
     metadata: ListMeta = ListMeta()
-    items: tuple[msgspec.Raw, ...] = ()
+    # kube-apiserver sends null for an empty list of metadata.
+    items_or_null: tuple[msgspec.Raw, ...] | None = msgspec.field(name="items", default=())
+
+    @property
+    def items(self) -> tuple[msgspec.Raw, ...]:
+        return self.items_or_null or ()
+
+
+class _Listed(Struct, frozen=True):
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] | None = ()  # kube-apiserver says null for an empty PartialObjectMetadataList
 
 
 class WatchEvent(Struct, frozen=True):
@@ -71,10 +81,16 @@ class Decoder(Generic[T]):
             raise MalformedObject(self.kind, _key_of(raw), str(error)) from None
 
 
-decode_page = msgspec.json.Decoder(Page).decode
+_page_decoder = msgspec.json.Decoder(_Listed)
 decode_event = msgspec.json.Decoder(WatchEvent).decode
 _metadata_decoder = msgspec.json.Decoder(_MetadataOnly)
 _status_decoder = msgspec.json.Decoder(Status)
+
+
+def decode_page(raw: msgspec.Raw | bytes) -> Page:
+    """One page of a list."""
+    listed = _page_decoder.decode(raw)
+    return Page(listed.metadata, listed.items or ())
 
 
 def decode_status(raw: msgspec.Raw | bytes) -> Status:

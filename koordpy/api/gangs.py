@@ -32,10 +32,10 @@ _MOST = 2**31 - 1
 
 
 class Membership(NamedTuple):
-    """The gang that a pod belongs to."""
+    """A gang that a pod belongs to."""
 
-    gang: str  # namespace/name
-    by_pod_group: bool  # named by a label for PodGroups: the PodGroup must exist
+    gang: str  # its id, which is `namespace/name` but for the mark of some front-ends
+    needs_object: bool  # named by something that stands for an object, such as a label for PodGroups: it must exist
 
 
 class Complaint(NamedTuple):
@@ -58,6 +58,8 @@ class GangDeclaration(NamedTuple):
     topology: str | None = None  # the JSON as written, if it can be parsed
     disruption: DisruptionMode | None = None
     staleness_s: float | None = None  # 0: for ever
+    run_time_s: float | None = None
+    queue: str | None = None  # of the label, which counts on pods and on objects
     complaints: tuple[Complaint, ...] = ()
 
 
@@ -74,9 +76,11 @@ _KEYS: tuple[tuple[str, ...], ...] = (
     (keys.NETWORK_TOPOLOGY_SPEC,),
     (keys.DISRUPTION_MODE,),
     (keys.STALENESS_GRACE_PERIOD,),
+    (keys.RUN_TIME,),
+    (keys.QUEUE,),
 )
-_ANNOTATION_KEYS = tuple(key for field_keys in _KEYS for key in field_keys)
-_LABEL_KEYS = (keys.SIGS_MIN_AVAILABLE,)
+_ANNOTATION_KEYS = tuple(key for field_keys in _KEYS for key in field_keys if key != keys.QUEUE)
+_LABEL_KEYS = (keys.SIGS_MIN_AVAILABLE, keys.QUEUE)
 
 
 def membership_of(meta: ObjectMeta) -> Membership | None:
@@ -84,14 +88,14 @@ def membership_of(meta: ObjectMeta) -> Membership | None:
     labels, annotations = meta.labels, meta.annotations
     name = labels.get(keys.POD_GROUP) or labels.get(keys.X_POD_GROUP)
     if name:
-        return Membership(f"{meta.namespace}/{name}", by_pod_group=True)
+        return Membership(f"{meta.namespace}/{name}", needs_object=True)
     name = (
         labels.get(keys.POD_GROUP_NAME)
         or annotations.get(keys.POD_GROUP_NAME)
         or annotations.get(keys.POD_GROUP)
         or annotations.get(keys.GANG_NAME)
     )
-    return Membership(f"{meta.namespace}/{name}", by_pod_group=False) if name else None
+    return Membership(f"{meta.namespace}/{name}", needs_object=False) if name else None
 
 
 def declaration_of(meta: ObjectMeta) -> GangDeclaration:
@@ -105,7 +109,7 @@ def declaration_of(meta: ObjectMeta) -> GangDeclaration:
 @lru_cache(maxsize=4096)  # the members of a gang have equal declarations, which are thus parsed once
 def _parse(labelled: tuple[tuple[str, str], ...], annotated: tuple[tuple[str, str], ...]) -> GangDeclaration:
     complaints: list[Complaint] = []
-    minimum, total, mode, group, wait, policy, topology, disruption, staleness = (
+    minimum, total, mode, group, wait, policy, topology, disruption, staleness, run_time, queue = (
         tuple(_values(field_keys, dict(labelled), dict(annotated))) for field_keys in _KEYS
     )
     return GangDeclaration(
@@ -118,6 +122,8 @@ def _parse(labelled: tuple[tuple[str, str], ...], annotated: tuple[tuple[str, st
         topology=_first(topology, _topology, complaints),
         disruption=_first(disruption, lambda text: _one_of(text, DISRUPTION_MODES), complaints),
         staleness_s=_first(staleness, _grace_s, complaints),
+        run_time_s=_first(run_time, _wait_s, complaints),
+        queue=_first(queue, str, complaints) or None,
         complaints=tuple(complaints),
     )
 

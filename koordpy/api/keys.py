@@ -56,4 +56,30 @@ DISRUPTION_MODE = "koordpy.io/disruption-mode"  # on a PodGroup or a member: whe
 
 STALENESS_GRACE_PERIOD = "koordpy.io/staleness-grace-period"  # on a PodGroup or a member: how long it may lack members
 
+RUN_TIME = "koordpy.io/run-time"  # on a pod, a gang's object or an owner: how long it will run, as a Go duration
+RESERVED_START = "koordpy.io/reserved-start"  # on a gang's object, else on its pods: when nodes are kept for it
 PLACEMENT = "koordpy.io/placement"  # on a PodGroup: the rating of its placement, as JSON
+
+# On the pods of a QueueJob: whose they are, and which.
+QUEUEJOB = "koordpy.io/queuejob"
+TASK = "koordpy.io/task"
+INDEX = "koordpy.io/index"
+INCARNATION = "koordpy.io/incarnation"
+
+# Workloads, in KAI's words: how pods and owners say what the PodGroup of a workload is to be like.
+RUNAI_POD_GROUP_NAME = "pod-group-name"  # annotation of a pod: its PodGroup of scheduling.run.ai
+SUBGROUP_NAME = "kai.scheduler/subgroup-name"  # label of a pod: its part of that PodGroup
+QUEUE = "kai.scheduler/queue"  # label
+SKIP_PODGROUPER = "kai.scheduler/skip-podgrouper"  # annotation: "true" leaves a pod, or all pods of an owner, alone
+BATCH_MIN_MEMBER = "kai.scheduler/batch-min-member"  # annotation of a Job or JobSet
+PRIORITY_CLASS_NAME = "priorityClassName"  # label
+PREEMPTIBILITY = "kai.scheduler/preemptibility"  # label
+TOPOLOGY = "kai.scheduler/topology"  # annotations
+TOPOLOGY_REQUIRED = "kai.scheduler/topology-required-placement"
+TOPOLOGY_PREFERRED = "kai.scheduler/topology-preferred-placement"
+SEGMENT_SIZE = "kai.scheduler/segment-size"  # annotation: workers start in segments of so many
+SEGMENT_REQUIRED = "kai.scheduler/segment-topology-required-placement"
+SEGMENT_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
+GROUPED_QUEUE = "koordpy.io/queue-of-workload"  # annotation of a PodGroup: the queue that the grouper gave it
+MANAGED_BY = "app.kubernetes.io/managed-by"  # label: tells a PodGroup of our grouper from one that somebody wrote
+PODGROUPER = "koordpy-podgrouper"  # its value, and the name of the grouper's lease

@@ -114,26 +114,38 @@ class SchedulingGate(Struct, frozen=True):
     name: str
 
 
+class SchedulingGroup(Struct, frozen=True):
+    """The PodGroup of Kubernetes itself that the pod belongs to; API servers drop it while their gate is off."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(Struct, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: Quantities = {}
     resources: Resources | None = None  # pod-level requests
     node_name: str = ""
+    active_deadline_seconds: int | None = None
     scheduler_name: str = "default-scheduler"
     priority: int = 0
     preemption_policy: Literal["Never", "PreemptLowerPriority"] = "PreemptLowerPriority"
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
+    priority_class_name: str = ""
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    termination_grace_period_seconds: int | None = None
 
 
 class Terminated(Struct, frozen=True):
     finished_at: str | None = None
+    exit_code: int = 0
+    reason: str = ""  # such as OOMKilled
 
 
 class ContainerState(Struct, frozen=True):
@@ -155,6 +167,7 @@ class PodStatus(Struct, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     phase: str = ""
+    reason: str = ""  # such as Evicted, of a pod that the kubelet has ended
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
     start_time: str | None = None

@@ -1,4 +1,4 @@
-"""PodDisruptionBudget, as far as preemption reads it."""
+"""PodDisruptionBudget and PriorityClass, as far as scheduling reads them."""
 
 from __future__ import annotations
 
@@ -18,3 +18,8 @@ class PodDisruptionBudget(Struct, frozen=True):
     metadata: ObjectMeta
     spec: BudgetSpec = BudgetSpec()
     status: BudgetStatus = BudgetStatus()
+
+
+class PriorityClass(Struct, frozen=True):
+    metadata: ObjectMeta
+    value: int = 0

@@ -15,6 +15,8 @@ NAME = "default"  # the only one that is read
 CLUSTER_LAYER = "ClusterTopologyLayer"  # the implicit root
 NODE_LAYER = "NodeTopologyLayer"
 
+BY_LABEL = "label:"  # begins the name of a layer that is meant by the label key of its nodes
+
 _STRATEGIES = ("mustgather", "prefergather")
 
 
@@ -46,7 +48,7 @@ class _Gather(Struct, frozen=True):
 class GatherRule(NamedTuple):
     """The rule of a gang for one layer; names of layers and strategies match regardless of case."""
 
-    layer: str  # in lower case
+    layer: str  # as it was written: messages quote it
     must: bool
     multiple: int  # pods in each domain of the layer are a multiple of this; 1 for any number
     unknown: str = ""  # the strategy that it names, if there is none of that name: a hard wish may be misspelt
@@ -64,7 +66,14 @@ def gather_rules(text: str) -> tuple[GatherRule, ...]:
 def _rule(rule: _Rule) -> GatherRule:
     strategy = rule.strategy.lower()
     unknown = rule.strategy if strategy not in _STRATEGIES else ""
-    return GatherRule(rule.layer.lower(), strategy == "mustgather", max(rule.pod_count_multiple, 1), unknown)
+    return GatherRule(rule.layer, strategy == "mustgather", max(rule.pod_count_multiple, 1), unknown)
+
+
+def gather_text(required: str, preferred: str) -> str:
+    """A `network-topology-spec` for layers that are named by label keys, as KAI and Kubernetes itself name them."""
+    wishes = (("MustGather", required), ("PreferGather", preferred))
+    rules = [{"layer": f"{BY_LABEL}{key}", "strategy": strategy} for strategy, key in wishes if key]
+    return msgspec.json.encode({"gatherStrategy": rules}).decode()
 
 
 def chain(spec: TopologySpec) -> tuple[Layer, ...]:

@@ -71,3 +71,8 @@ def test_a_node_with_a_nameless_image_is_a_node():
     cluster = Cluster()
     cluster.upsert_node(typed(body, Node))
     assert len(cluster.nodes) == 1
+
+
+@pytest.mark.parametrize("text", [b'{"items": null}', b'{"items": []}', b"{}"])
+def test_a_list_of_nothing_has_no_items_however_it_is_said(text):
+    assert decode_page(text).items == ()

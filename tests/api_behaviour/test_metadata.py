@@ -38,6 +38,11 @@ async def test_a_list_of_metadata_has_the_pages_and_the_version_of_any_list(api:
     assert first["metadata"]["resourceVersion"] == second["metadata"]["resourceVersion"]
 
 
+async def test_an_empty_list_of_metadata_has_null_where_other_lists_have_none(api: Client):
+    assert (await api.request("GET", api.path("pods"), headers=LIST)).ok()["items"] is None
+    assert (await api.list("pods")).ok()["items"] == []
+
+
 async def test_selectors_pick_by_what_is_not_sent(api: Client):
     await _created(api, "a")
     (await api.create("pods", pod("b", nodeName="n"))).ok()

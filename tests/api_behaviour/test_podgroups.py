@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from koordpy.api.podgroup import GROUPS, SIGS_GROUP, X_GROUP
+from koordpy.api.podgroup.coscheduling import GROUPS, SIGS_GROUP, X_GROUP
 from koordpy.app.crds import definitions
 from tests.controlplane.client import Client, Json
 
