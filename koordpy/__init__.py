@@ -1,3 +1,3 @@
 """koordpy: a Kubernetes scheduler for jobs whose pods must start together."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -56,6 +56,14 @@ PENDING_PODS_BY_REASON = Gauge(
 OLDEST_PENDING_SECONDS = Gauge(
     "koordpy_oldest_pending_seconds", "Age of the oldest pod that is not bound, by what it waits for.", ["reason"]
 )
+QUEUE_ALLOCATED = Gauge(
+    "koordpy_queue_allocated", "What the pods of a Queue and of those below it have.", ["queue", "resource"]
+)
+QUEUE_REQUESTED = Gauge(
+    "koordpy_queue_requested", "What the jobs of a Queue ask for, whether they run or wait.", ["queue", "resource"]
+)
+QUEUE_FAIR_SHARE = Gauge("koordpy_queue_fair_share", "What of the cluster is a Queue's.", ["queue", "resource"])
+QUEUE_PENDING_PODS = Gauge("koordpy_queue_pending_pods", "Pods of a Queue that are not bound.", ["queue"])
 PENDING_REQUESTS = Gauge(
     "koordpy_pending_requests",
     "What pods that wait for a node request, of resources that nodes have: CPUs, bytes, devices.",
@@ -118,6 +126,7 @@ LOOP_LAG_SECONDS = Histogram(
 )
 LEADER = Gauge("koordpy_leader", "1 while this process holds the lease (or runs without one).")
 CONTROLLERS_LEADER = Gauge("koordpy_controllers_leader", "1 while this process holds the lease of the controllers.")
+PODGROUPER_LEADER = Gauge("koordpy_podgrouper_leader", "1 while this process holds the lease of the PodGrouper.")
 BUILD = Gauge("koordpy_build_info", "Always 1; the version is the label.", ["version"])
 
 

@@ -21,10 +21,11 @@ class Changes:
     nodes: set[str] = field(default_factory=set)  # whose objects changed, for better or worse
     entered: dict[str, None] = field(default_factory=dict)  # nodes that pods came to, in that order
     reshaped: set[str] = field(default_factory=set)  # UIDs of pods that have another shape now
+    regrouped: set[str] = field(default_factory=set)  # UIDs of pods that belong to another gang now, or to none
     groups: set[GangGroup] = field(default_factory=set)  # groups of gangs with a member or a definition that changed
 
     def __bool__(self) -> bool:
-        return bool(self.events or self.nodes or self.entered or self.reshaped or self.groups)
+        return bool(self.events or self.nodes or self.entered or self.reshaped or self.regrouped or self.groups)
 
 
 def _nobody() -> None:
@@ -52,6 +53,10 @@ class ChangeLog:
 
     def add_reshaped(self, uid: str) -> None:
         self._changes.reshaped.add(uid)
+        self._on_change()
+
+    def add_regrouped(self, uid: str) -> None:
+        self._changes.regrouped.add(uid)
         self._on_change()
 
     def add_groups(self, groups: Iterable[GangGroup]) -> None:

@@ -11,31 +11,33 @@ whenever the node is known.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.gangs import membership_of
 from koordpy.api.meta import LabelSelector
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import PodGroup
+from koordpy.api.podgroup.claims import claims_of
+from koordpy.api.podgroup.frontends import FrontEnd
+from koordpy.api.podgroup.gangobject import GangObject
 from koordpy.api.topology import Layer
 from koordpy.state.budgets import Budgets
 from koordpy.state.changes import ChangeLog
 from koordpy.state.events import NO_EVENT, ClusterEvent, EventKind
 from koordpy.state.evictable import Evictable
-from koordpy.state.eviction import ByPriority, EvictionPolicy, Preemptor, Reach, reach_of
+from koordpy.state.eviction import Preemptor, Reach, reach_of
 from koordpy.state.gangs.gang import Gang
-from koordpy.state.gangs.spec import GangDefaults
-from koordpy.state.gangs.table import GangTable
+from koordpy.state.gangs.table import GangTable, finished_member
+from koordpy.state.joining import Joining, joined_as
 from koordpy.state.labelkeys import LabelKeys
 from koordpy.state.nodes.columns import NodeColumns
 from koordpy.state.nodes.resources import MOST, ResourceTable, amount
 from koordpy.state.nominations import Nominations
 from koordpy.state.occupancy import Occupancy
+from koordpy.state.options import DEFAULTS, ClusterOptions
 from koordpy.state.pods import PodRecord, record_of
 from koordpy.state.selectors import keys_of
 from koordpy.state.shapes import ShapeTable, keys_asked_by
@@ -45,24 +47,14 @@ from koordpy.state.workloads import Workloads
 
 # A nominated pod counts on its node as a pod there does: not only its room may have been in the way, but its rules.
 _LEFT = EventKind.ROOM_FREED | EventKind.POD_LEFT
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
-    """What the configuration says about the state."""
-
-    schedulers: Collection[str] = ()  # ours: pods of others are never members that count
-    gang_defaults: GangDefaults = field(default_factory=GangDefaults)
-    eviction_policy: EvictionPolicy = field(default_factory=ByPriority)
-    evictions: bool = True  # False: no profile preempts, so who could be evicted is no matter
-    protected_namespaces: frozenset[str] = frozenset()  # nobody there is ever evicted
-    counts_all_resources: bool = True  # False: some profile ignores some resources
+# It also counts in its queue.
+_KEPT_NO_MORE = _LEFT | EventKind.QUEUES
 
 
 class Cluster:
     """The one consistent state that planning reads."""
 
-    def __init__(self, options: ClusterOptions = ClusterOptions(), changes: ChangeLog | None = None) -> None:
+    def __init__(self, options: ClusterOptions = DEFAULTS, changes: ChangeLog | None = None) -> None:
         self._options = options
         self.changes = changes if changes is not None else ChangeLog()  # an empty one is false
         self.resources = ResourceTable()
@@ -73,6 +65,9 @@ class Cluster:
         self.workloads = Workloads()
         self.topology = Topology(self.nodes)
         self.gangs = GangTable(options.schedulers, options.gang_defaults, self.changes)
+        self._joining = Joining(options, self.gangs, self.shapes)
+        self.claims = self._joining.claims
+        self._queues = options.queues
         self.budgets = Budgets()
         self.eviction_policy = options.eviction_policy
         self.evictable = Evictable(in_use=options.evictions)
@@ -138,23 +133,29 @@ class Cluster:
 
     def upsert_pod(self, pod: Pod) -> PodRecord:
         """A pod appeared or changed: its record."""
-        record = self._record(pod)
-        known = self.pods.get(record.uid)
+        known = self.pods.get(pod.metadata.uid)
+        record = self._record(pod, known)
         if known is not None:
             record.volumes = known.volumes
         if known is not None and not record.bound:
             record.node = known.node  # still assumed where we put it; the API server has not heard of it yet
+        self._replace(known, record)
+        return record
+
+    def _replace(self, known: PodRecord | None, record: PodRecord) -> None:
+        """A pod has another record from here on."""
+        self._joining.count(known, record)
         self.nominations.reconcile(record)
         if record.terminating and record.bound:
             self.leaving[record.uid] = record
         self.pods[record.uid] = record
         self._label_keys.count(known, record)
         self.gangs.member_changed(known, record)
+        self._queues.count(record.uid, record)
         event = self._follow_nomination(record)
         if self._is_new_victim(known, record):
             event = event.merged_with(ClusterEvent(EventKind.VICTIMS, record.node))
         self.changes.add_event(self._moved(known, record).merged_with(event))
-        return record
 
     def _moved(self, known: PodRecord | None, record: PodRecord) -> ClusterEvent:
         if known is not None and known.node == record.node and known.shape is record.shape:
@@ -164,7 +165,7 @@ class Cluster:
         if record.node and (known is None or known.node != record.node):
             self.changes.add_entered(record.node)
         event = (self._leave(known) if known is not None else NO_EVENT).merged_with(self._enter(record))
-        if known is not None and known.node == record.node and _ask_the_same(known, record):
+        if known is not None and known.node == record.node and known.requests_like(record):
             # It is terminating by now, or has other labels: an event, but of no room.
             return event._replace(kind=event.kind & ~EventKind.ROOM_FREED)
         return event
@@ -175,20 +176,31 @@ class Cluster:
         if record is None:
             return None
         self._label_keys.count(record, None)
+        self._joining.count(record, None)
         self.gangs.member_gone(record)
+        self._queues.count(uid, None)
         self.leaving.pop(uid, None)
         self._refusing.discard(uid)
         self._unreserve_volumes(record)
         kept = self.nominations.remove(uid)
-        self.changes.add_event(self._leave(record) if record.node or not kept else ClusterEvent(_LEFT, kept))
+        self.changes.add_event(self._leave(record) if record.node or not kept else ClusterEvent(_KEPT_NO_MORE, kept))
         return record
 
     def finish_pod(self, pod: Pod) -> None:
         """A pod has run to its end: what it held is free, and its gang remembers how it ended."""
-        membership = membership_of(pod.metadata)
-        if membership is not None and pod.spec.scheduler_name in self._options.schedulers:
-            self.gangs.member_finished(pod, membership)
-        self.remove_pod(pod.metadata.uid)
+        uid, claims = pod.metadata.uid, claims_of(pod)
+        if pod.spec.scheduler_name in self._options.schedulers:
+            membership = self.claims.choose(claims, pod.spec.scheduler_name)
+            how = finished_member(pod, needs_object=membership is None or membership.needs_object)
+            self.claims.count_finished(claims, uid, how)
+            if membership is not None:
+                self.gangs.member_finished(uid, membership.gang, how)
+        self.remove_pod(uid)
+
+    def forget_finished(self, uid: str) -> None:
+        """A pod was deleted that may have run to its end before."""
+        self.claims.finished_gone(uid)
+        self.gangs.finished_gone(uid)
 
     # --- what the API server says about namespaces and workloads ---
 
@@ -219,9 +231,54 @@ class Cluster:
         if self.topology.set_layers(layers):
             self._happened(EventKind.DOMAINS)
 
-    def set_pod_group(self, api_group: str, key: str, pod_group: PodGroup | None) -> None:
-        """A PodGroup appeared, changed or left (None)."""
-        self.gangs.set_pod_group(api_group, key, pod_group)
+    def set_gang_object(self, api_version: str, gang_id: str, obj: GangObject | None) -> None:
+        """A PodGroup or a SchedulingSpec appeared, changed or left (None)."""
+        before = self._joining.asked_of_members(gang_id)
+        others = self.claims.set_object(gang_id, obj)
+        self.gangs.set_object(api_version, gang_id, obj)
+        if not others and self._joining.asked_of_members(gang_id) == before:
+            return
+        gang = self.gangs.get(gang_id)
+        members = [each.uid for each in gang.all_live()] if gang is not None else []
+        for uid in (*self.claims.owned(gang_id), *members):
+            self._rejoin(uid)
+        for uid, how in self.claims.finished_of(gang_id).items() if obj is not None else ():
+            self.gangs.member_finished(uid, gang_id, how)
+
+    def set_priority_class(self, name: str, value: int | None) -> None:
+        """A PriorityClass appeared, changed or left (None): gangs whose objects name it are ordered by it."""
+        for gang in self.gangs.set_priority_class(name, value):
+            for member in list(gang.all_live()):
+                self._rejoin(member.uid)
+
+    def set_grouper(self, told: str) -> None:
+        """What pods are told that wait to be grouped; "": there is no grouper, and none waits."""
+        for uid in self._joining.holding.set_grouper(told):
+            self._rejoin(uid)
+
+    def recount_queues(self) -> None:
+        """Queues were made, changed or deleted: every pod may be in another one, and in another eviction class."""
+        for uid in list(self.pods):
+            self._rejoin(uid)
+            self._queues.count(uid, self.pods[uid])
+            self.changes.add_regrouped(uid)
+        self.changes.add_groups({self.gangs.group_of(gang.id) for gang in self.gangs})
+        self._happened(EventKind.QUEUES)
+
+    def set_served(self, front_end: FrontEnd, api_version: str, *, served: bool) -> None:
+        """The definition of a gang's object is installed, or is not."""
+        self.gangs.set_served(front_end, api_version, served=served)
+
+    def _rejoin(self, uid: str) -> None:
+        """Objects came, went or changed that decide which gang a pod belongs to, or what that asks of it."""
+        known = self.pods.get(uid)
+        if known is None:
+            return
+        record = msgspec.structs.replace(known)
+        self._joining.join(record, known)
+        if joined_as(record) != joined_as(known) or record.shape is not known.shape:
+            self._replace(known, record)
+            self.changes.add_regrouped(uid)
 
     def learn_keys(self, keys: Iterable[str]) -> None:
         """Selectors ask for these label keys: pods that differ in them have different shapes from now on."""
@@ -232,9 +289,11 @@ class Cluster:
 
     def _reshape(self, record: PodRecord) -> None:
         assert record.shape is not None
-        traits = msgspec.structs.replace(record.shape.traits, labels=self.shapes.selected_labels(record.labels))
+        labels = self.shapes.selected_labels(record.labels)
         self._count(record, -1)
-        record.shape = self.shapes.shape(traits)
+        record.shape = self.shapes.relabelled(record.shape, labels)
+        if record.own_shape is not None:
+            record.own_shape = self.shapes.relabelled(record.own_shape, labels)
         self._count(record, 1)
         self.changes.add_reshaped(record.uid)
 
@@ -243,8 +302,9 @@ class Cluster:
     def assume(self, uid: str, node: str, volumes: VolumeChoice = NO_VOLUMES) -> None:
         """Reserve: count a pod on a node, and its volumes as taken, before the API server has heard of it."""
         record = self.pods[uid]
-        record.node = node
+        record.node, record.queue_stays = node, True
         self.gangs.moved(record)
+        self._queues.count(uid, record)
         if any(volumes):
             record.volumes = volumes
             self.storage.reserve(volumes, node)
@@ -257,8 +317,9 @@ class Cluster:
         if record is None or record.bound:
             return
         event = self._leave(record)
-        record.node = ""
+        record.node, record.queue_stays = "", False
         self.gangs.moved(record)
+        self._queues.count(uid, record)
         self._unreserve_volumes(record)
         self._follow_nomination(record)
         self.changes.add_event(event)
@@ -268,13 +329,14 @@ class Cluster:
         for record in self.pods.values():
             if record.node and not record.bound:
                 self.forget(record.uid)
+            record.queue_stays = record.bound
         self.nominations.reset(self.pods)
 
     def nominate(self, uid: str, node: str) -> None:
         """Keep room on a node for a pending pod, or no more (""), before the API server has heard of it."""
         ended = self.nominations.decide(self.pods[uid], node)
         if ended:
-            self._happened(_LEFT, ended)
+            self._happened(_KEPT_NO_MORE, ended)
 
     def pods_on(self, node: str) -> list[PodRecord]:
         """Every pod that counts there."""
@@ -305,7 +367,23 @@ class Cluster:
 
     def yields(self, pod: PodRecord, preemptor: Preemptor) -> bool:
         """Whether what is merely kept for a pod, by nomination or at Permit, may be taken by a job."""
-        return self.eviction_policy.goes_before(preemptor, Preemptor(pod.priority))
+        return self.eviction_policy.goes_before(preemptor, Preemptor(pod.priority, pod.queue))
+
+    @contextmanager
+    def shielded(self, uids: Collection[str]) -> Iterator[None]:
+        """As if the API server would not let us evict these, while victims are searched."""
+        found = [self.pods[uid] for uid in uids if uid in self.pods and uid not in self._refusing]
+        self._shield(found, shielded=True)
+        try:
+            yield
+        finally:
+            self._shield(found, shielded=False)
+
+    def _shield(self, records: list[PodRecord], *, shielded: bool) -> None:
+        for record in records:
+            self._count_evictable(record, -1)
+            self._refusing.add(record.uid) if shielded else self._refusing.discard(record.uid)
+            self._count_evictable(record, 1)
 
     def protect(self, uid: str, *, protected: bool = True) -> None:
         """Leave a pod alone whose eviction the API server refuses, whatever its labels say; or not any more."""
@@ -348,7 +426,7 @@ class Cluster:
     def _happened(self, kind: EventKind, node: str = "") -> None:
         self.changes.add_event(ClusterEvent(kind, node))
 
-    def _record(self, pod: Pod) -> PodRecord:
+    def _record(self, pod: Pod, known: PodRecord | None) -> PodRecord:
         try:
             shape = self.shapes.shape_of(pod)
             asked = keys_asked_by(shape)
@@ -356,10 +434,12 @@ class Cluster:
                 self.learn_keys(asked)
                 shape = self.shapes.shape_of(pod)  # it may carry such a label itself
         except MalformedValue as error:
-            return record_of(pod, None, defect=str(error))
+            record = record_of(pod, None, defect=str(error))
+            self._joining.join(record, known)
+            return record
         self.nodes.fit_resources()
         record = record_of(pod, shape)
-        record.eviction_class = self.eviction_policy.class_of(record)
+        self._joining.join(record, known)
         return record
 
     def _unreserve_volumes(self, record: PodRecord) -> None:
@@ -377,7 +457,7 @@ class Cluster:
     def _follow_nomination(self, record: PodRecord) -> ClusterEvent:
         """A nomination that ends frees room for others."""
         ended = self.nominations.update(record)
-        return ClusterEvent(_LEFT, ended) if ended else NO_EVENT
+        return ClusterEvent(_KEPT_NO_MORE, ended) if ended else NO_EVENT
 
     def _is_new_victim(self, known: PodRecord | None, record: PodRecord) -> bool:
         """Jobs may have been refused because this pod could not be evicted."""
@@ -412,7 +492,3 @@ class Cluster:
         row = self.nodes.row_of(record.node)
         if row is not None and record.shape is not None and self.may_be_evicted(record):
             self.evictable.move(record.eviction_class, record.shape, row, times)
-
-
-def _ask_the_same(one: PodRecord, other: PodRecord) -> bool:
-    return one.shape is not None and other.shape is not None and one.shape.request is other.shape.request

@@ -27,6 +27,9 @@ class EventKind(enum.Flag):
     DOMAINS = enum.auto()  # nodes joined or left a topology domain, or a domain could hold more
     SELECTORS = enum.auto()  # namespaces or services select other pods than before
     STORAGE = enum.auto()  # claims, volumes, classes or drivers
+    QUEUES = enum.auto()  # a queue has less than before, or a Queue object changed
+    # Worth an attempt only if the job's queue may take from others.
+    SHARES = enum.auto()  # a queue is due more than before, or another one less
 
 
 ON_ONE_NODE = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+from koordpy.state.gangs.gang import Gang
 from koordpy.state.pods import PodRecord
 
 
@@ -17,6 +18,8 @@ class Preemptor(NamedTuple):
     """What of a job decides whom it may evict."""
 
     priority: int  # the lowest of its members: a victim must be less important than each pod that it makes room for
+    queue: str = ""  # that it is in; "": outside
+    claim: str = ""  # on what it takes from others, where queues know several ways; "": on any
 
 
 class Reach:
@@ -51,7 +54,7 @@ class Reach:
 class EvictionPolicy(Protocol):
     """Decides who leaves for whom. Queues supply their own."""
 
-    def class_of(self, pod: PodRecord) -> int:
+    def class_of(self, pod: PodRecord, gang: Gang | None) -> int:
         """The eviction class of a pod, should it run; asked when the API server shows the pod."""
 
     def may_take(self, preemptor: Preemptor, eviction_class: int) -> bool:
@@ -67,7 +70,7 @@ class EvictionPolicy(Protocol):
 class ByPriority:
     """kube-scheduler's rule: whatever has a lower priority."""
 
-    def class_of(self, pod: PodRecord) -> int:
+    def class_of(self, pod: PodRecord, gang: Gang | None) -> int:  # noqa: ARG002
         return pod.priority
 
     def may_take(self, preemptor: Preemptor, eviction_class: int) -> bool:

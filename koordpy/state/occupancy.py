@@ -27,15 +27,20 @@ class Occupancy:
         self.storage = Storage()
         self.open_trials = 0
         self._is_moving = False  # stays True if a move raises half-way
+        self._is_in_doubt = False  # a move did, and others came after it
 
     @property
     def is_consistent(self) -> bool:
         """Everything that was begun was ended: no trial is open, and no move was left half-done."""
-        return not self.open_trials and not self._is_moving
+        return not self.open_trials and not self._is_moving and not self._is_in_doubt
+
+    def before_undoing(self) -> None:
+        """Moves are about to be undone; one that raised half-way is none of them, and must not be forgotten."""
+        self._is_in_doubt |= self._is_moving
 
     def clear(self) -> None:
         """No pod counts anywhere, until all are counted anew."""
-        self.open_trials, self._is_moving = 0, False
+        self.open_trials, self._is_moving, self._is_in_doubt = 0, False, False
         self._nodes.clear_usage()
         self.census.clear()
         self.ports.clear()

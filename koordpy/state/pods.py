@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration, declaration_of, membership_of
+from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration, declaration_of
 from koordpy.api.keys import (
     DISABLE_PREEMPTIBLE,
     DISRUPTION_TARGET,
@@ -13,12 +13,21 @@ from koordpy.api.keys import (
     POD_SCHEDULED,
     PREEMPTION_BY_SCHEDULER,
     QUESTIONED_OBJECT_KEY,
+    QUEUE,
     QUOTA_PREEMPTIBLE,
+    RESERVED_START,
+    RUN_TIME,
+    SKIP_PODGROUPER,
+    SUBGROUP_NAME,
 )
+from koordpy.api.meta import Condition, ObjectMeta
 from koordpy.api.pod import Pod
+from koordpy.api.podgroup.claims import NO_CLAIMS, Claims, claims_of
 from koordpy.api.times import seconds_of_instant
 from koordpy.state.shapes import Shape
 from koordpy.state.storage import NO_VOLUMES, VolumeChoice
+
+_STARTS_PODS_SINGLY = ("ReplicaSet", "DaemonSet", "Node")  # kinds of owners; a Node owns its static pods
 
 
 class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
@@ -31,7 +40,8 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     namespace: str
     name: str
     scheduler: str
-    shape: Shape | None  # None while the pod cannot be read; `defect` says why
+    shape: Shape | None  # None while it can be placed nowhere; `defect` says why
+    own_shape: Shape | None  # without what its gang's object adds; None while the pod cannot be read
     labels: dict[str, str]
     priority: int
     eviction_class: int = 0  # what the eviction policy makes of it
@@ -47,19 +57,40 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     gated: bool = False
     defect: str = ""
     refusal_seen: str = ""  # the message of its PodScheduled=False condition, as the API server has it
-    gang: str = ""  # namespace/name of the gang that it belongs to, if any
-    by_pod_group: bool = False  # belongs to it by a label that stands for a PodGroup
+    groupable: bool = False  # a grouper would look at its owner
+    claims: Claims = NO_CLAIMS  # the gangs that it could belong to
+    gang: str = ""  # the id of the one that it does belong to, if any
+    needs_object: bool = False  # belongs to it by something that stands for an object, such as a label for PodGroups
     declaration: GangDeclaration = DECLARES_NOTHING  # what it says about its gang
+    queue: str = ""  # the queue that it is counted in, or waits for; "": outside
+    preemptible: bool = True  # can be taken away from its queue
+    queue_stays: bool = False  # it was started in it: another label counts from its next start
+    held: str = ""  # why it is not attempted, though nothing of its own is in the way; see `state/gangs/holding.py`
     timed_out: bool = False  # its gang waited in vain: left alone until its owner takes the annotation away
 
     index: int | None = None  # its rank among the members of its gang, if it says one
     preempts: bool = True
     started: float = 0.0  # when its node began with it
+    bound_at: float = 0.0  # when it was bound, as the API server says
+    run_time_s: float | None = None  # that it declares itself
+    deadline_s: float | None = None  # after which its node ends it
+    grace_s: float = 30.0  # that it has to end by itself once it is told to
+    reserved_start: str = ""  # that it was promised, as its annotation says
     told_for: str = ""  # the job that it was told to leave for, if it is a victim
 
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def declared_queue(self) -> str:
+        """The queue that its own label names."""
+        return self.labels.get(QUEUE, "")
+
+    @property
+    def subgroup(self) -> str:
+        """The part of its gang that it says it belongs to."""
+        return self.labels.get(SUBGROUP_NAME, "")
 
     @property
     def preempted_for(self) -> str:
@@ -74,13 +105,16 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     @property
     def evictable(self) -> bool:
         """May have to leave for a job of higher priority."""
-        labels = self.labels
-        return (
-            self.bound
-            and not self.terminating
-            and labels.get(DISABLE_PREEMPTIBLE) != "true"
-            and labels.get(QUOTA_PREEMPTIBLE) != "false"
-        )
+        return self.bound and not self.terminating and not self.is_protected
+
+    @property
+    def is_protected(self) -> bool:
+        """Its labels protect it from eviction."""
+        return self.labels.get(DISABLE_PREEMPTIBLE) == "true" or self.labels.get(QUOTA_PREEMPTIBLE) == "false"
+
+    def requests_like(self, other: PodRecord) -> bool:
+        """Whether both ask for the same resources."""
+        return self.shape is not None and other.shape is not None and self.shape.request is other.shape.request
 
     @property
     def job(self) -> str:
@@ -92,6 +126,20 @@ def _index(annotations: dict[str, str]) -> int | None:
     """Negative and unreadable ones mean none, as in Koordinator."""
     text = annotations.get(NETWORK_TOPOLOGY_INDEX, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _is_groupable(meta: ObjectMeta) -> bool:
+    """Whether its owner could be a gang. Pods of ReplicaSets and DaemonSets start one by one."""
+    owners = meta.owner_references
+    if not owners or meta.annotations.get(SKIP_PODGROUPER) == "true":
+        return False
+    return not any(owner.kind in _STARTS_PODS_SINGLY for owner in owners)
+
+
+def _bound_at(scheduled: Condition | None) -> float:
+    if scheduled is None or scheduled.status != "True" or not scheduled.last_transition_time:
+        return 0.0
+    return seconds_of_instant(scheduled.last_transition_time)
 
 
 def preemptor_of(pod: Pod) -> str:
@@ -106,15 +154,15 @@ def preemptor_of(pod: Pod) -> str:
 def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
     meta, spec = pod.metadata, pod.spec
     scheduled = pod.condition(POD_SCHEDULED)
-    membership, terminating = membership_of(meta), meta.deletion_timestamp is not None
-    # What a terminating pod says counts for nothing: its successor may say something else about the gang.
-    says = membership is not None and not terminating
+    claims, terminating = claims_of(pod), meta.deletion_timestamp is not None
+    is_claimed = claims is not NO_CLAIMS
     return PodRecord(
         uid=meta.uid,
         namespace=meta.namespace,
         name=meta.name,
         scheduler=spec.scheduler_name,
         shape=shape,
+        own_shape=shape,
         labels=meta.labels,
         priority=spec.priority,
         created=seconds_of_instant(meta.creation_timestamp) if meta.creation_timestamp else 0.0,
@@ -128,12 +176,18 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         gated=bool(spec.scheduling_gates),
         defect=defect,
         refusal_seen=scheduled.message if scheduled is not None and scheduled.status == "False" else "",
-        gang=membership.gang if membership is not None else "",
-        by_pod_group=says and membership is not None and membership.by_pod_group,
-        declaration=declaration_of(meta) if says else DECLARES_NOTHING,
-        index=_index(meta.annotations) if membership is not None else None,
+        groupable=_is_groupable(meta),
+        claims=claims,
+        # What a terminating pod says counts for nothing: its successor may say something else about the gang.
+        declaration=declaration_of(meta) if is_claimed and not terminating else DECLARES_NOTHING,
+        index=_index(meta.annotations) if is_claimed else None,
         preempts=spec.preemption_policy != "Never",
         started=seconds_of_instant(pod.status.start_time) if pod.status.start_time else 0.0,
+        bound_at=_bound_at(scheduled) if spec.node_name else 0.0,
+        run_time_s=declaration_of(meta).run_time_s if RUN_TIME in meta.annotations else None,
+        deadline_s=spec.active_deadline_seconds,
+        grace_s=30.0 if (grace := spec.termination_grace_period_seconds) is None else float(grace),
+        reserved_start=meta.annotations.get(RESERVED_START, ""),
         told_for=preemptor_of(pod),
-        timed_out=membership is not None and meta.annotations.get(GANG_TIMEOUT) == "true",
+        timed_out=is_claimed and meta.annotations.get(GANG_TIMEOUT) == "true",
     )

@@ -27,6 +27,11 @@ from koordpy.state.selectors import keys_of
 
 T = TypeVar("T")
 
+# Fields of a pod's spec that filters and scores do not read, and what stands for them.
+_NOT_OF_A_SHAPE: dict[str, Any] = {
+    "node_name": "", "priority": 0, "priority_class_name": "", "scheduling_gates": (), "scheduling_group": None,
+    "active_deadline_seconds": None, "termination_grace_period_seconds": None,
+}  # fmt: skip
 _OWNERS_WITH_SELECTORS = {("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("v1", "ReplicationController")}
 
 
@@ -157,6 +162,18 @@ class ShapeTable:
                 self.with_disks.add(shape)
         return shape
 
+    def relabelled(self, shape: Shape, labels: tuple[tuple[str, str], ...]) -> Shape:
+        """The shape of the same pods with other labels that count."""
+        return self.shape(msgspec.structs.replace(shape.traits, labels=labels))
+
+    def narrowed(self, shape: Shape, selector: tuple[tuple[str, str], ...]) -> Shape | None:
+        """The shape of the same pods under this node selector too; None where the two exclude each other."""
+        own = dict(shape.traits.node_selector)
+        if any(own.get(key, value) != value for key, value in selector):
+            return None
+        both = tuple(sorted((own | dict(selector)).items()))
+        return self.shape(msgspec.structs.replace(shape.traits, node_selector=both))
+
     def _new_shape(self, traits: Traits) -> Shape:
         size = (traits.needed, traits.scored, traits.scored_itself)
         request = self._requests.get(size)
@@ -204,7 +221,7 @@ def _source(pod: Pod, labels: tuple[tuple[str, str], ...]) -> tuple[object, ...]
         meta.annotations.get(NETWORK_TOPOLOGY_SELECTOR),
         meta.deletion_timestamp is not None,
         meta.owner_references,
-        msgspec.structs.replace(spec, node_name="", priority=0, scheduling_gates=()),
+        msgspec.structs.replace(spec, **_NOT_OF_A_SHAPE),
         (status.resources, status.allocated_resources),
         status.container_statuses,
         status.init_container_statuses,

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from koordpy.api.topology import CLUSTER_LAYER, NODE_LAYER, Layer
+from koordpy.api.keys import HOSTNAME
+from koordpy.api.topology import BY_LABEL, CLUSTER_LAYER, NODE_LAYER, Layer
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.natural import natural
 from koordpy.state.nodes.columns import NodeColumns
@@ -68,9 +69,18 @@ class Topology:
         return self._levels
 
     def level_of(self, layer: str) -> int | None:
-        """The number of a layer's level; names match regardless of case."""
+        """The number of a layer's level; names match regardless of case. `label:KEY` is the layer of that label key."""
         wanted = layer.lower()
+        if wanted.startswith(BY_LABEL):
+            wanted = self._layer_with(wanted.removeprefix(BY_LABEL))
         return next((i for i, level in enumerate(self.levels) if level.layer.lower() == wanted), None)
+
+    def _layer_with(self, label_key: str) -> str:
+        """In lower case, as `label_key` is; the nodes themselves are told apart by their host name."""
+        if label_key == HOSTNAME:
+            return NODE_LAYER.lower()
+        layers = (each for each in self.layers if label_key in map(str.lower, each.label_key))
+        return next((each.topology_layer.lower() for each in layers), label_key)
 
     def order(self, level: int) -> Ints:
         """`[D]`: the place of each domain of a level in the natural order of paths."""

@@ -67,6 +67,7 @@ class Trial:
 
     def undo(self, mark: int = 0) -> None:
         """Take back everything since `mark`, last first."""
+        self._occupancy.before_undoing()
         while len(self._log) > mark:
             step = self._log.pop()
             if isinstance(step, VolumeChoice):

@@ -67,7 +67,7 @@ def test_an_unknown_layer_is_an_obstacle_only_if_it_must_be():
     cluster = tree(*EIGHT)
     answer = gathered(cluster, gang("a", members(cluster, 2, cpu=1)), rules=must("RackLayer"))
     assert isinstance(answer, Refusal)
-    assert "racklayer" in answer.message
+    assert "names the layer RackLayer, and the layers are" in answer.message
     preferred = '{"gatherStrategy":[{"layer":"RackLayer","strategy":"PreferGather"}]}'
     assert isinstance(gathered(cluster, gang("b", members(cluster, 2, "b", cpu=1)), rules=preferred), Plan)
 
@@ -111,6 +111,14 @@ def test_a_node_without_labels_is_not_lost():
     assert isinstance(gathered(cluster, gang("a", members(cluster, 2, cpu=1))), Plan)
     other = members(cluster, 2, "b", cpu=1)
     assert isinstance(gathered(cluster, gang("b", other), rules=must(SPINE)), Refusal)
+
+
+def test_nodes_without_a_label_are_counted_in_a_refusal_and_not_listed_as_domains():
+    cluster = tree(("s1/b1", "n1", ONE), ("s1/b1", "n2", ONE), *(("", f"bare-{i}", ONE) for i in range(20)))
+    answer = gathered(cluster, gang("a", members(cluster, 3, cpu=1)), rules=must(BLOCK))
+    assert isinstance(answer, Refusal)
+    assert "BlockLayer/b1: 2 of 3, 20 nodes without a label of BlockLayer: at most 1 of 3 on one;" in answer.message
+    assert "bare-" not in answer.message
 
 
 def test_blocks_of_one_name_in_two_spines_are_two_blocks():

@@ -1,6 +1,7 @@
 """A trial leaves no trace, whatever was tried."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,3 +63,25 @@ def test_undoing_to_a_mark_gives_back_the_volumes_promised_since():
         assert cluster.storage.selected_node(claim) == "n1"
         trial.undo(mark)
         assert cluster.storage.selected_node(claim) == ""
+
+
+def test_an_error_in_the_middle_of_a_change_is_not_hidden_by_what_is_undone_after_it(monkeypatch):
+    """One pod was half counted. Taking the one before it off again is a whole change, and mends nothing."""
+    cluster, (shape, *_) = filled_cluster()
+
+    def broken(*_):
+        monkeypatch.undo()
+        raise RuntimeError("a mistake of ours")
+
+    def try_two():
+        with Trial(cluster.occupancy) as trial:
+            trial.place(0, shape, 1)
+            monkeypatch.setattr(cluster.census, "move", broken)
+            trial.place(1, shape, 1)
+
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        try_two()
+    assert not cluster.occupancy.is_consistent
+    cluster.recount()
+    assert cluster.occupancy.is_consistent
+    assert not cluster.nodes.requested.any()

@@ -66,6 +66,7 @@ class Refusal:
     fit: tuple[int, int] = (0, 1)  # members that fit, and members that must
     never: bool = False  # the job would not fit on an empty cluster either
     gave_up: bool = False  # the search used up its budget: there may be a plan that was not tried
+    kind: str = ""  # what is in the way, as answers name it; "": the filters that refused say it
 
 
 def no_node_fits(culprit: str, nodes: int, failed: dict[Reason, int]) -> Refusal:

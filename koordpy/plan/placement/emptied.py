@@ -9,13 +9,13 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 
 from koordpy.plan.framework.answers import Plan, Refusal
-from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import fit
 from koordpy.plan.placement.absence import take_off
+from koordpy.plan.placement.gang_rules import with_waiting
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
@@ -49,9 +49,11 @@ class EmptyCluster:
     def _signature(self, job: Job) -> object:
         """What the answer depends on, but for the pods that would be gone."""
         nodes, cluster = self._cluster.nodes, self._cluster
-        demands = tuple((demand.needed, demand.mode, *_own(demand.gang, cluster)) for demand in job.demands)
-        counts = Counter(member.shape for member in job.members)
-        shapes = frozenset((weakref.ref(shape), count) for shape, count in counts.items() if shape is not None)
+        demands = tuple(
+            (demand.needed, demand.mode, demand.optional, _shapes(demand.members), *_own(demand.gang, cluster))
+            for demand in job.demands
+        )
+        shapes = _shapes(job.members) if not job.demands else ()
         schedulers = frozenset(member.scheduler for member in job.members)
         single = job.members[0].gang if not job.demands else ""  # a later member goes where its siblings are
         return (
@@ -61,6 +63,12 @@ class EmptyCluster:
             cluster.topology.layers,
             *(demands, shapes, schedulers, single and (single, *_own(single, cluster))),
         )
+
+
+def _shapes(members: tuple[PodRecord, ...]) -> frozenset[object]:
+    """How many there are of each."""
+    counts = Counter(member.shape for member in members)
+    return frozenset((weakref.ref(shape), count) for shape, count in counts.items() if shape is not None)
 
 
 def _own(gang_id: str, cluster: Cluster) -> tuple[object, ...]:
@@ -98,18 +106,12 @@ def _without_nominated(job: Job, cluster: Cluster, trial: Trial) -> None:
 
 def _with_waiting(job: Job, cluster: Cluster) -> Job:
     """Those that wait at Permit are pending again."""
-    demands = tuple(_unreserved(demand, cluster) for demand in job.demands)
-    if demands == job.demands:
-        return job
-    return Job(job.key, tuple(member for demand in demands for member in demand.members), demands)
-
-
-def _unreserved(demand: Demand, cluster: Cluster) -> Demand:
-    gang = cluster.gangs.get(demand.gang)
-    waiting = tuple(gang.assumed[uid] for uid in sorted(gang.waiting)) if gang is not None else ()
+    gangs = {demand.gang: cluster.gangs.get(demand.gang) for demand in job.demands}
+    waiting = [gang.assumed[uid] for gang in gangs.values() if gang is not None for uid in sorted(gang.waiting)]
     if not waiting:
-        return demand
-    return replace(demand, counted=demand.counted - len(waiting), members=(*waiting, *demand.members))
+        return job
+    demands = with_waiting(job.demands, waiting, cluster)
+    return Job(job.key, tuple(member for demand in demands for member in demand.members), demands)
 
 
 def _fits_by_arithmetic(job: Job, cluster: Cluster, profiles: Profiles) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from koordpy.plan.framework.answers import Placement, Plan, Refusal, no_node_fits
-from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.framework.job import ANY, Demand, Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import batch
 from koordpy.plan.placement.packing import pack
@@ -66,10 +66,10 @@ def plan_gangs(job: Job, cluster: Cluster, profiles: Profiles) -> Plan | Refusal
         if packed is not None:
             return Plan(tuple(packed))
         gave_up = budget.gave_up
-    short = {gang: replace(refusal, gave_up=gave_up) for gang, refusal in best.short.items()}
-    strict = next((d for d in job.demands if d.mode == "Strict" and d.gang in best.short), None)
+    short = {key: replace(refusal, gave_up=gave_up) for key, refusal in best.short.items()}
+    strict = next((d for d in job.demands if d.mode == "Strict" and d.key in best.short), None)
     if strict is not None:
-        return short[strict.gang]
+        return short[strict.key]
     return Plan(tuple(best.placements), missing=next(iter(short.values())))
 
 
@@ -104,11 +104,11 @@ class _Attempt:
         self._easiest_first = easiest_first
         self._batches = _batches(job, profiles)
         self.placements: list[Placement] = []
-        self.short: dict[str, Refusal] = {}  # by gang: why it falls short of its minimum
+        self.short: dict[str, Refusal] = {}  # by demand: why it falls short of its minimum
         self.left_over: Refusal | None = None
         self._cures = EventKind.NONE  # of everybody who found no room: any of them may be who is needed
-        self._culprits: dict[str, tuple[_Batch, Refusal, PodRecord]] = {}  # by gang that falls short
-        self._placed: Counter[str] = Counter()  # by gang
+        self._culprits: dict[str, tuple[_Batch, Refusal, PodRecord]] = {}  # by demand that falls short
+        self._placed: Counter[str] = Counter()  # by demand
 
     def run(self) -> None:
         """First what each gang needs, the scarcest first; then what else fits."""
@@ -119,9 +119,9 @@ class _Attempt:
             self._place_needed()
             if not self._culprits:
                 self._place_surplus()
-        for gang, (each, refusal, culprit) in self._culprits.items():
-            said = _said_for_gang(refusal, each.demand, self._placed[gang], culprit)
-            self.short[gang] = replace(said, wake_on=self._cures)
+        for key, (each, refusal, culprit) in self._culprits.items():
+            said = _said_for_gang(refusal, each.demand, self._placed[key], culprit)
+            self.short[key] = replace(said, wake_on=self._cures)
         if self.left_over is not None:
             self.left_over = replace(self.left_over, wake_on=self._cures)
 
@@ -129,33 +129,53 @@ class _Attempt:
         """A strict gang that falls short ends it; only its own other members are still tried, to be counted."""
         lost = ""
         for each in self._batches:
-            if lost and each.demand.gang != lost:
+            if lost and each.demand.key != lost:
                 continue
-            refusal = self._place(each, each.demand.needed - self._placed[each.demand.gang])
+            refusal = self._place(each, each.demand.needed - self._placed[each.demand.key])
             if refusal is not None and self._falls_short(each.demand):
                 self._give_up(each, refusal)
-                lost = each.demand.gang if each.demand.mode == "Strict" else lost
+                lost = each.demand.key if each.demand.mode == "Strict" else lost
 
     def _place_surplus(self) -> None:
+        for demand in {each.demand.key: each.demand for each in self._batches if each.demand.optional}.values():
+            self._place_whole(demand)
         for each in self._batches:
             if not each.stuck:
                 self.left_over = self._place(each, len(each.members)) or self.left_over
 
+    def _place_whole(self, demand: Demand) -> None:
+        """A part of a gang that it can do without starts whole or not at all."""
+        batches = [each for each in self._batches if each.demand is demand]
+        before = [list(each.members) for each in batches]
+        mark, placed = self._trial.mark(), len(self.placements)
+        for each in batches:
+            self.left_over = self._place(each, demand.lacking - self._placed[demand.key]) or self.left_over
+        if self._placed[demand.key] >= demand.lacking:
+            return
+        self._trial.undo(mark)
+        del self.placements[placed:]
+        self._placed[demand.key] = 0
+        for each, members in zip(batches, before, strict=True):
+            each.members, each.stuck = members, True
+
     def _place_only(self, only: _Batch) -> None:
         """The usual job: nobody else wants the room, so that what is needed and what is surplus go in one."""
+        if only.demand.optional:
+            self._place_surplus()
+            return
         refusal = self._place(only, len(only.members))
-        if self._placed[only.demand.gang] >= only.demand.needed:
+        if self._placed[only.demand.key] >= only.demand.needed:
             self.left_over = refusal
         elif refusal is not None:
             self._give_up(only, refusal)
 
     def _give_up(self, each: _Batch, refusal: Refusal) -> None:
-        self._culprits.setdefault(each.demand.gang, (each, refusal, each.members[0]))
+        self._culprits.setdefault(each.demand.key, (each, refusal, each.members[0]))
 
     def _falls_short(self, demand: Demand) -> bool:
         """The minimum cannot be reached any more with the members left."""
         left = sum(len(each.members) for each in self._batches if each.demand is demand and not each.stuck)
-        return self._placed[demand.gang] + left < demand.needed
+        return self._placed[demand.key] + left < demand.needed
 
     def _slack(self, each: _Batch) -> tuple[int, int]:
         """Slots that are offered beyond those wanted; the scarcest are negative. Of equals, who has fewer to choose."""
@@ -180,7 +200,7 @@ class _Attempt:
         before = len(self.placements)
         refusal = self._place_members(each, each.members[:wanted])
         placed = {placement.uid for placement in self.placements[before:]}
-        self._placed[each.demand.gang] += len(placed)
+        self._placed[each.demand.key] += len(placed)
         each.members = [member for member in each.members if member.uid not in placed]
         each.stuck = refusal is not None
         if refusal is not None:
@@ -252,7 +272,7 @@ def _batches(job: Job, profiles: Profiles) -> list[_Batch]:
     batches: dict[tuple[str, Shape | None, str], _Batch] = {}
     for demand in job.demands:
         for member in demand.members:
-            key = (demand.gang, member.shape, member.scheduler)
+            key = (demand.key, member.shape, member.scheduler)
             if key not in batches:
                 batches[key] = _Batch(demand, member.shape, profiles[member.scheduler], [])
             batches[key].members.append(member)
@@ -262,7 +282,8 @@ def _batches(job: Job, profiles: Profiles) -> list[_Batch]:
 def _no_nodes(job: Job) -> Refusal:
     """The first node that comes gives another reason, if not a place: hence the job waits for it, room or no room."""
     refusal = no_node_fits(job.members[0].uid if job.members else "", 0, {})
-    gangs = ", ".join(f"gang {demand.gang}: {demand.counted} of {demand.minimum} members fit" for demand in job.demands)
+    needed = [demand for demand in job.demands if not demand.optional] or job.demands
+    gangs = ", ".join(f"{_title(demand)}: {demand.counted} of {demand.minimum} members fit" for demand in needed)
     return replace(refusal, message=f"{refusal.message}. {gangs}.", wake_on=refusal.wake_on | EventKind.DOMAINS)
 
 
@@ -270,6 +291,11 @@ def _said_for_gang(refusal: Refusal, demand: Demand, placed: int, culprit: PodRe
     """The culprit's refusal, as every member tells it."""
     fit = demand.counted + placed
     beside = f" beside {'it' if fit == 1 else f'these {fit}'}" if fit else ""  # the nodes are counted so
-    text = f"{refusal.message} gang {demand.gang}: {fit} of {demand.minimum} members fit, "
+    text = f"{refusal.message} {_title(demand)}: {fit} of {demand.minimum} members fit, "
     text += f"{culprit.key} does not{beside}."
     return replace(refusal, message=text, culprit=culprit.uid, fit=(fit, demand.minimum))
+
+
+def _title(demand: Demand) -> str:
+    """What a gang needs beyond its subgroups is not its minimum, and must not read like it."""
+    return f"{demand.title}, beyond its subgroups" if demand.subgroup == ANY else demand.title

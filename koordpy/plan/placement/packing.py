@@ -46,7 +46,8 @@ class _Packing:
         nodes = cluster.nodes
         self._free: Ints = nodes.allocatable[self._rows] - nodes.requested[self._rows]  # [K, N]
         self._members = sorted(job.members, key=self._scarcity)
-        self._needed = Counter({demand.gang: demand.needed for demand in job.demands})
+        self._needed = Counter({demand.key: demand.needed for demand in job.demands})
+        self._demand_of = {member.uid: demand.key for demand in job.demands for member in demand.members}
         self._chosen: list[tuple[PodRecord, int]] = []
 
     @property
@@ -86,14 +87,15 @@ class _Packing:
         if index == len(self._members):
             return False
         member = self._members[index]
-        if self._needed[member.gang] and self._try_nodes(member, index):
+        demand = self._demand_of[member.uid]
+        if self._needed[demand] and self._try_nodes(member, index):
             return True
-        left = sum(other.gang == member.gang for other in self._members[index + 1 :])
-        return left >= self._needed[member.gang] and self._place_from(index + 1)
+        left = sum(self._demand_of[other.uid] == demand for other in self._members[index + 1 :])
+        return left >= self._needed[demand] and self._place_from(index + 1)
 
     def _try_nodes(self, member: PodRecord, index: int) -> bool:
-        asked = self._asked(member)
-        self._needed[member.gang] -= 1
+        asked, demand = self._asked(member), self._demand_of[member.uid]
+        self._needed[demand] -= 1
         for row in self._distinct(member, asked):
             if not self._budget.spend():
                 break
@@ -103,7 +105,7 @@ class _Packing:
                 return True
             self._chosen.pop()
             self._free[:, row] += asked
-        self._needed[member.gang] += 1
+        self._needed[demand] += 1
         return False
 
     def _asked(self, member: PodRecord) -> Ints:

@@ -101,7 +101,7 @@ def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profi
 
 def place_nominated(member: PodRecord, job: Job, cluster: Cluster, trial: Trial) -> bool:
     """Place the pods that a member may not take the room of on the nodes they are nominated to; says if any."""
-    preemptor = Preemptor(member.priority)
+    preemptor = Preemptor(member.priority, member.queue)
     for other, node, _ in cluster.nominations:
         row = cluster.nodes.row_of(node)
         if row is None or other.shape is None or other.uid in job.by_uid or cluster.yields(other, preemptor):
@@ -111,4 +111,5 @@ def place_nominated(member: PodRecord, job: Job, cluster: Cluster, trial: Trial)
 
 
 def _unreadable(member: PodRecord, problem: str) -> Refusal:
-    return Refusal(f"pod {member.key} cannot be read: {problem}", wake_on=EventKind.NONE, culprit=member.uid)
+    text = f"pod {member.key} cannot be read: {problem}"
+    return Refusal(text, wake_on=EventKind.NONE, culprit=member.uid, kind="Unsupported")

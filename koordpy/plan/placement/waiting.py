@@ -8,14 +8,13 @@ before a waiting gang makes it yield: its members are unreserved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from koordpy.plan.framework.answers import Placement, Plan, Refusal
-from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement import fit
-from koordpy.plan.placement.gang_rules import demands_of
+from koordpy.plan.placement.gang_rules import demands_of, with_waiting
 from koordpy.plan.placement.gangs import Profiles, plan_gangs
 from koordpy.state.cluster import Cluster
 from koordpy.state.eviction import Preemptor
@@ -37,7 +36,7 @@ class Waiter(NamedTuple):
 
     @property
     def preemptor(self) -> Preemptor:
-        return Preemptor(self.priority)
+        return Preemptor(self.priority, self.members[0].queue if self.members else "")
 
 
 def first_in_line(waiters: Iterable[Waiter], preemptor: Preemptor, cluster: Cluster) -> Waiter | None:
@@ -74,17 +73,12 @@ def could_complete(
 
 def blocks_itself(waiter: Waiter, cluster: Cluster, plan: Callable[[Job], Plan | Refusal]) -> bool:
     """Whether a waiting group would be complete if those that wait were placed anew: elsewhere, or others for them."""
-    demands = tuple(_with_waiting(demand, waiter) for demand in demands_of(waiter.group, cluster))
+    demands = with_waiting(demands_of(waiter.group, cluster), waiter.members, cluster)
     job = Job(waiter.key, tuple(member for demand in demands for member in demand.members), demands)
     with Trial(cluster.occupancy) as trial:
         remove_waiter(waiter, cluster, trial)
         answer = plan(job)
     return isinstance(answer, Plan) and answer.missing is None
-
-
-def _with_waiting(demand: Demand, waiter: Waiter) -> Demand:
-    waiting = tuple(member for member in waiter.members if member.gang == demand.gang)
-    return replace(demand, counted=demand.counted - len(waiting), members=(*waiting, *demand.members))
 
 
 def still_fits(member: PodRecord, cluster: Cluster, profile: Profile) -> bool:

@@ -60,10 +60,10 @@ class CandidateSearch:
     def place_all(self) -> list[Placement] | None:
         """A node for every member that is needed, those that ask for most first; None when they do not fit."""
         demands = self.job.demands or (Demand("", len(self.job.members), 0, "Strict", self.job.members),)
-        left = {demand.gang: demand.needed for demand in demands}
+        left = {demand.key: demand.needed for demand in demands}
         self._left = sum(left.values())
         for demand, members in _by_shape(demands):
-            left[demand.gang] -= self._place_some(members, left[demand.gang])
+            left[demand.key] -= self._place_some(members, left[demand.key])
         return None if any(each > 0 for each in left.values()) else self._placements
 
     def _place_some(self, members: list[PodRecord], wanted: int) -> int:
@@ -319,7 +319,7 @@ def _by_shape(demands: Iterable[Demand]) -> list[tuple[Demand, list[PodRecord]]]
     found: dict[tuple[str, Shape | None, str], tuple[Demand, list[PodRecord]]] = {}
     for demand in demands:
         for member in demand.members:
-            key = (demand.gang, member.shape, member.scheduler)
+            key = (demand.key, member.shape, member.scheduler)
             found.setdefault(key, (demand, []))[1].append(member)
     return sorted(found.values(), key=lambda batch: _size(batch[1][0]), reverse=True)
 

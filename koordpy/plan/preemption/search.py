@@ -45,14 +45,20 @@ class Preemption:
     nominations: tuple[Placement, ...]
     cost: Cost
     displaced: tuple[PodRecord, ...] = ()  # less important pods that were nominated to these nodes
+    claim: str = ""  # on what the job takes, where queues know several ways
+    why: str = ""  # by what right, where it is not their lower priority
 
     def __str__(self) -> str:
         if not self.victims:
             return "waiting for terminating pods to leave"
-        nodes = len({victim.node for victim in self.victims})
+        nodes = _counted(len({victim.node for victim in self.victims}), "node")
         what = f"pod on node {self.nominations[0].node}" if len(self.nominations) == 1 else "all members"
-        where = f" on {nodes} nodes" if len(self.nominations) > 1 else ""
-        return f"found a potential placement for {what}, preempting {len(self.victims)} victims{where}"
+        where = f" on {nodes}" if len(self.nominations) > 1 else ""
+        return f"found a potential placement for {what}, preempting {_counted(len(self.victims), 'victim')}{where}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def search(job: Job, cluster: Cluster, profiles: Profiles, budget: Budget | None = None) -> Preemption | str:

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from koordpy.api.errors import MalformedValue
 from koordpy.api.gangs import Complaint
 from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC
+from koordpy.api.podgroup.frontends import name_of
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.plan.framework.answers import Gathered, Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
@@ -50,6 +52,15 @@ _MOST_TRIES_AT_TOP = 64
 _MOST_SLOTS = 2**20  # of one node; the sum over all nodes stays within 64 bits
 
 
+class _Offer(NamedTuple):
+    """A domain, and how many members fit in it."""
+
+    fit: int
+    name: str
+    domain: int
+    is_labelled: bool  # False for a node that is a domain of its own because it lacks the label of the lowest layer
+
+
 def rules_of(job: Job, cluster: Cluster) -> Rules:
     """The gather rules of all gangs of a job, merged per layer; empty for a job without any."""
     merged: dict[str, GatherRule] = {}
@@ -57,9 +68,10 @@ def rules_of(job: Job, cluster: Cluster) -> Rules:
     for gang_id in (*(demand.gang for demand in job.demands), *own):
         gang = cluster.gangs.get(gang_id)
         for rule in gather_rules(gang.spec.topology) if gang is not None and gang.spec.topology else ():
-            known = merged.get(rule.layer, GatherRule(rule.layer, must=False, multiple=1))
+            name = rule.layer.lower()
+            known = merged.get(name, GatherRule(rule.layer, must=False, multiple=1))
             must, multiple = known.must or rule.must, max(known.multiple, rule.multiple)
-            merged[rule.layer] = GatherRule(rule.layer, must, multiple, known.unknown or rule.unknown)
+            merged[name] = GatherRule(known.layer, must, multiple, known.unknown or rule.unknown)
     return tuple(merged.values())
 
 
@@ -319,21 +331,25 @@ class Gathering:
     def refusal(self) -> Refusal:
         """Why no domain holds the job, with the number of members that fit in each."""
         level, wanted = self._levels[self._top], len(self._job.members)
-        domains = np.flatnonzero(self._allowed(self._top)).tolist()
-        unsorted = [(self._fitting(domain), level.names[domain]) for domain in domains]
-        offers = sorted(unsorted, key=lambda offer: (-offer[0], natural(offer[1])))
-        shown = ", ".join(f"{called(level, name)}: {fit} of {wanted}" for fit, name in offers[:_MOST_SHOWN])
-        more = f" and {len(offers) - _MOST_SHOWN} more" if len(offers) > _MOST_SHOWN else ""
-        best, closest = offers[0] if offers else (0, "")
-        counts = self._reasons_in(domains[unsorted.index(offers[0])]) if offers else ()
+        offers = self._offers()
+        labelled = [offer for offer in offers if offer.is_labelled]
+        told = [f"{called(level, offer.name)}: {offer.fit} of {wanted}" for offer in labelled[:_MOST_SHOWN]]
+        if bare := [offer for offer in offers if not offer.is_labelled]:
+            nodes_are = f"{len(bare)} node{'s' * (len(bare) > 1)} without a label of {level.layer}"
+            told.append(f"{nodes_are}: at most {bare[0].fit} of {wanted} on one")
+        shown = ", ".join(told)
+        more = f" and {len(labelled) - _MOST_SHOWN} more" if len(labelled) > _MOST_SHOWN else ""
+        best = offers[0].fit if offers else 0
+        counts = self._reasons_in(offers[0].domain) if offers else ()
         reasons = ": " + ", ".join(sorted(f"{count} {text}" for text, count in counts)) if counts else ""
-        lacks = f"; {called(level, closest)} is closest and lacks {wanted - best}" if closest and best < wanted else ""
+        closest = called(level, offers[0].name) if offers and offers[0].is_labelled and offers[0].name else ""
+        lacks = f"; {closest} is closest and lacks {wanted - best}" if closest and best < wanted else ""
         shown = shown or self._why_no_domain(level)
         multiples = ", ".join(f"{self._levels[each].layer}={m}" for each, m in sorted(self._multiples.items()))
         ending = f" (podCountMultiple {multiples})" if multiples else ""
         nodes = len(self._cluster.nodes)
         text = f"0/{nodes} nodes are available: no domain holds the whole job: {shown}{more}{lacks}{reasons}{ending}."
-        gangs = ", ".join(demand.gang for demand in self._job.demands)
+        gangs = ", ".join(dict.fromkeys(name_of(demand.gang) for demand in self._job.demands))
         return Refusal(
             f"{text} gang {gangs}: {best} of {wanted} members fit.",
             ROOM_IN_DOMAINS,
@@ -341,7 +357,21 @@ class Gathering:
             counts=counts,
             plugins=frozenset(("Coscheduling",)),
             fit=(best, wanted),
+            kind="Topology",
         )
+
+    def _offers(self) -> list[_Offer]:
+        """The domains that the job may be gathered in, the one that holds most members first."""
+        level, nodes, layers = self._levels[self._top], self._cluster.nodes, self._cluster.topology.layers
+        # Neither the cluster nor the nodes have a label of their own: only between them can one be missing.
+        keys = layers[self._top - 1].label_key if 0 < self._top < len(layers) else ()
+        some_node = dict(zip(*(each.tolist() for each in np.unique(level.codes, return_index=True)), strict=True))
+        found = []
+        for domain in np.flatnonzero(self._allowed(self._top)).tolist():
+            labels = nodes.labels.of(some_node[domain])
+            is_labelled = not keys or any(labels.get(key) for key in keys)
+            found.append(_Offer(self._fitting(domain), level.names[domain], domain, is_labelled))
+        return sorted(found, key=lambda offer: (-offer.fit, not offer.is_labelled, natural(offer.name)))
 
     def _reasons_in(self, domain: int) -> tuple[tuple[str, int], ...]:
         """Why the nodes of a domain refuse the next member, beside those that fit there."""

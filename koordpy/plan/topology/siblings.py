@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from koordpy.api.topology import GatherRule
+from koordpy.api.podgroup.frontends import name_of
+from koordpy.api.topology import BY_LABEL, GatherRule
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
@@ -47,9 +48,9 @@ def _refused(refusal: Refusal, job: Job, cluster: Cluster, rules: Rules) -> Refu
     where = _must_be_in(job, cluster, rules)
     if not where:
         return refusal
-    gang = job.members[0].gang
+    gang = name_of(job.members[0].gang)
     text = f"{refusal.message} gang {gang} is gathered in {where}, and its later members have to be there too."
-    return replace(refusal, message=text, wake_on=refusal.wake_on | ROOM_IN_DOMAINS)
+    return replace(refusal, message=text, wake_on=refusal.wake_on | ROOM_IN_DOMAINS, kind="Topology")
 
 
 def nearest_first(job: Job, cluster: Cluster, rules: Rules) -> Iterator[Bools]:
@@ -73,16 +74,17 @@ def no_such_layer(job: Job, cluster: Cluster, rules: Rules) -> Refusal | None:
     """The refusal of a job that names a strategy that there is not, or a layer to be gathered in that there is not."""
     unknown = next((rule.unknown for rule in rules if rule.unknown), "")
     if unknown:
-        text = f"gang {job.members[0].gang}: network-topology-spec asks for the strategy {unknown}, "
+        text = f"gang {name_of(job.members[0].gang)}: network-topology-spec asks for the strategy {unknown}, "
         text += "which is neither MustGather nor PreferGather"
-        return Refusal(text, EventKind.NONE, job.members[0].uid, plugins=frozenset(("Coscheduling",)))
+        return Refusal(text, EventKind.NONE, job.members[0].uid, plugins=frozenset(("Coscheduling",)), kind="Topology")
     missing = next((rule.layer for rule in rules if rule.must and cluster.topology.level_of(rule.layer) is None), None)
     if missing is None:
         return None
     layers = ", ".join(level.layer for level in cluster.topology.levels)
     there = f"the layers are {layers}" if layers else "there is no ClusterNetworkTopology named default yet"
-    text = f"gang {job.members[0].gang}: MustGather names the layer {missing}, and {there}"
-    return Refusal(text, EventKind.DOMAINS, job.members[0].uid, plugins=frozenset(("Coscheduling",)))
+    which = missing if not missing.startswith(BY_LABEL) else f"of the node label {missing.removeprefix(BY_LABEL)}"
+    text = f"gang {name_of(job.members[0].gang)}: MustGather names the layer {which}, and {there}"
+    return Refusal(text, EventKind.DOMAINS, job.members[0].uid, plugins=frozenset(("Coscheduling",)), kind="Topology")
 
 
 def siblings_of(gangs: Iterable[str], cluster: Cluster) -> Ints | None:

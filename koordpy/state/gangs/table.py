@@ -1,7 +1,7 @@
 """Every gang, from what the API server says and what the scheduler does.
 
-A gang is here as long as somebody speaks of it: a pod that belongs to it, a PodGroup, or a finished pod that counts. It
-may be here before its PodGroup, collecting pods, and after its last pod. Nothing is decided here.
+A gang is here as long as somebody speaks of it: a pod that belongs to it, its object, or a finished pod that counts. It
+may be here before its object, collecting pods, and after its last pod. Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from koordpy.api.gangs import Membership, declaration_of
+from koordpy.api.keys import SUBGROUP_NAME
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import GROUPS, PodGroup
+from koordpy.api.podgroup import frontends
+from koordpy.api.podgroup.frontends import FrontEnd
+from koordpy.api.podgroup.gangobject import GangObject
 from koordpy.api.times import seconds_of_instant
 from koordpy.state.changes import ChangeLog
 from koordpy.state.events import ClusterEvent, EventKind
@@ -33,12 +35,12 @@ class GangTable:
         self._evicting: Counter[str] = Counter()  # UIDs of members that we are about to delete, and for how many jobs
         self._holders: set[str] = set()  # gangs of which somebody waits at Permit, and some that did
         self._groups = GangGroups()
-        self._not_served: set[str] = set()  # API groups whose PodGroups are not installed
+        self._not_served: set[str] = set()  # API versions whose definitions are not installed
+        self._priority_classes: dict[str, int] = {}
 
-    @property
-    def pod_groups_served(self) -> bool:
-        """There can be PodGroups: their definition is installed, in one of the API groups at least."""
-        return len(self._not_served) < len(GROUPS)
+    def is_served(self, front_end: FrontEnd) -> bool:
+        """There can be objects of it: their definition is installed, in one of its API versions at least."""
+        return not self._not_served.issuperset(front_end.api_versions)
 
     def get(self, gang_id: str) -> Gang | None:
         return self._gangs.get(gang_id)
@@ -73,7 +75,7 @@ class GangTable:
         if (
             before is None or was is not now or before.shape is not record.shape
             or before.priority != record.priority or before.declaration != record.declaration
-            or before.nominated_node != record.nominated_node
+            or before.nominated_node != record.nominated_node or before.subgroup != record.subgroup
         ):  # fmt: skip
             self._tell(gang)
 
@@ -90,16 +92,14 @@ class GangTable:
         gang.leave(record, standing)
         self._tell_victims(gang, evictable)
         gang.settle()
+        if record.uid in gang.succeeded:  # counted once from here on: `member_finished` could not say
+            gang.recovering &= not gang.is_bound
         if gang.declare(record, None):
             self._resolve(gang)
         self._drop_if_gone(gang)
 
-    def member_finished(self, pod: Pod, membership: Membership) -> None:
+    def member_finished(self, uid: str, gang_id: str, now: Finished) -> None:
         """A member has run to its end. One that succeeded is counted until its pod is terminating or gone."""
-        uid, meta, gang_id = pod.metadata.uid, pod.metadata, membership.gang
-        succeeded = pod.status.phase == "Succeeded" and meta.deletion_timestamp is None
-        created = seconds_of_instant(meta.creation_timestamp) if meta.creation_timestamp else 0.0
-        now = Finished(succeeded, membership.by_pod_group, created, pod.finished_at or created)
         if self._finished.get(uid) != gang_id:
             self.finished_gone(uid)  # from the gang that it was in before, should its owner have moved it
         self._finished[uid] = gang_id
@@ -121,32 +121,51 @@ class GangTable:
             self._tell(gang)
             self._drop_if_gone(gang)
 
-    def set_pod_group(self, api_group: str, gang_id: str, pod_group: PodGroup | None) -> None:
-        """A PodGroup appeared, changed or left (None)."""
-        if pod_group is None and gang_id not in self._gangs:
+    def set_object(self, api_version: str, gang_id: str, obj: GangObject | None) -> None:
+        """A gang's object appeared, changed or left (None)."""
+        if obj is None and gang_id not in self._gangs:
             return
         gang = self._open(gang_id)
-        before = gang.pod_groups.get(api_group)
-        if pod_group is None:
-            gang.pod_groups.pop(api_group, None)
+        before = gang.objects.get(api_version)
+        if obj is None:
+            gang.objects.pop(api_version, None)
         else:
-            gang.pod_groups[api_group] = pod_group
-            if before is not None and _says_the_same(before, pod_group):
+            gang.objects[api_version] = obj
+            if before is not None and before.says_the_same(obj):
                 return  # its status, most likely: that we keep ourselves, and it is no news
-        if pod_group is None or before is None or before.metadata.uid != pod_group.metadata.uid:
+        if obj is None or before is None or before.uid != obj.uid:
             gang.begin_anew()
         self._resolve(gang)
         self._tell(gang)
         self._drop_if_gone(gang)
 
-    def set_served(self, api_group: str, *, served: bool) -> None:
-        """PodGroups of an API group are installed, or are not: those that wait for one are told so."""
-        before = self.pod_groups_served
-        self._not_served.discard(api_group) if served else self._not_served.add(api_group)
-        if before != self.pod_groups_served:
+    def set_served(self, front_end: FrontEnd, api_version: str, *, served: bool) -> None:
+        """Objects of an API version are installed, or are not: those that wait for one are told so."""
+        before = self.is_served(front_end)
+        self._not_served.discard(api_version) if served else self._not_served.add(api_version)
+        if before != self.is_served(front_end):
             for gang in self._gangs.values():
-                if gang.by_pod_group and not gang.pod_groups:
+                if gang.front_end is front_end and gang.needs_object and not gang.objects:
                     self._tell(gang)
+
+    def set_priority_class(self, name: str, value: int | None) -> list[Gang]:
+        """A PriorityClass appeared, changed or left (None): the gangs whose objects name it."""
+        if self._priority_classes.get(name) == value:
+            return []
+        if value is None:
+            del self._priority_classes[name]
+        else:
+            self._priority_classes[name] = value
+        found = [g for g in self._gangs.values() if any(obj.priority_class == name for obj in g.objects.values())]
+        for gang in found:
+            self._resolve(gang)
+            self._tell(gang)
+        return found
+
+    @property
+    def priority_classes(self) -> Mapping[str, int]:
+        """The value of each PriorityClass."""
+        return self._priority_classes
 
     # --- what the scheduler does ---
 
@@ -326,7 +345,12 @@ class GangTable:
             return gang.bound
         if record.node:
             return gang.assumed
-        return gang.pending if record.schedulable else gang.absent
+        return gang.pending if record.schedulable and gang.knows_subgroup(record.subgroup) else gang.absent
+
+    def is_stray(self, record: PodRecord) -> bool:
+        """It could be placed, but for the subgroup that it says, or does not say: no other member waits for it."""
+        gang = self._gangs.get(record.gang) if record.gang else None
+        return gang is not None and record.schedulable and not gang.knows_subgroup(record.subgroup)
 
     def recount(self, records: Iterable[PodRecord]) -> None:
         """Sort every member anew, from the pod records alone."""
@@ -345,18 +369,28 @@ class GangTable:
         self._changes.add_groups(self._groups.reached_by(gang.id))
 
     def _resolve(self, gang: Gang) -> None:
-        before, expendable = gang.minimum, gang.expendable
-        gang.resolve(self._defaults)
-        if gang.minimum != before:
-            gang.recovering &= not gang.is_bound  # by the minimum that it has now
+        before, expendable = gang.minima, gang.expendable
+        leaves = gang.leaf_names
+        gang.resolve(self._defaults, self._priority_classes)
+        if gang.leaf_names != leaves:
+            self._sort_strays(gang)
+        if gang.minima != before:
+            gang.recovering &= not gang.is_bound  # by the minima that it has now
         if gang.expendable > expendable:  # jobs may have been refused because it could lose nobody
             for node in {member.node for member in gang.bound.values()}:
                 self._changes.add_event(ClusterEvent(EventKind.VICTIMS, node))
-        others = tuple(each for each in gang.spec.group if each != gang.id)
+        listed = (frontends.gang_id(gang.front_end, each) for each in gang.spec.group)  # of its own front-end
+        others = tuple(each for each in listed if each != gang.id)
         if others != self._groups.lists(gang.id):
             self._tell(gang)  # those whom it leaves
             self._groups.relist(gang.id, others)
             self._tell(gang)  # and those whom it joins
+
+    def _sort_strays(self, gang: Gang) -> None:
+        """Its object has other subgroups than before: members may have a place now, or none any more."""
+        for record in [*gang.pending.values(), *gang.absent.values()]:
+            if (record.uid in gang.pending) != (self._standing(gang, record) is gang.pending):
+                self.moved(record)
 
     def _drop_if_gone(self, gang: Gang) -> None:
         if gang.is_gone:
@@ -365,7 +399,9 @@ class GangTable:
             del self._gangs[gang.id]
 
 
-def _says_the_same(one: PodGroup, other: PodGroup) -> bool:
-    if one.metadata.uid != other.metadata.uid or one.spec != other.spec:
-        return False
-    return declaration_of(one.metadata) == declaration_of(other.metadata)
+def finished_member(pod: Pod, *, needs_object: bool) -> Finished:
+    """How and when a pod ended, as gangs remember it."""
+    meta = pod.metadata
+    succeeded = pod.status.phase == "Succeeded" and meta.deletion_timestamp is None
+    created = seconds_of_instant(meta.creation_timestamp) if meta.creation_timestamp else 0.0
+    return Finished(succeeded, needs_object, created, pod.finished_at or created, meta.labels.get(SUBGROUP_NAME, ""))

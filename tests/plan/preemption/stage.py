@@ -11,7 +11,7 @@ from typing import Any
 
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import SIGS_GROUP, PodGroup
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP, PodGroup, gang_object_of
 from koordpy.api.policy import PodDisruptionBudget
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Demand, Job
@@ -19,7 +19,8 @@ from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.placement.gangs import plan_gangs
 from koordpy.plan.placement.pods import plan
 from koordpy.plan.preemption.eligibility import Preemption, find_preemption
-from koordpy.state.cluster import Cluster, ClusterOptions
+from koordpy.state.cluster import Cluster
+from koordpy.state.options import ClusterOptions
 from tests.builders import Json, node_json, pod_json, typed, with_identity
 
 SCHEDULER = "koord-scheduler"
@@ -103,7 +104,7 @@ class Stage:
             cluster.upsert_node(typed(each, Node))
         for each in self.pod_groups:
             group = typed(each, PodGroup)
-            cluster.gangs.set_pod_group(SIGS_GROUP, group.metadata.key, group)
+            cluster.set_gang_object(f"{SIGS_GROUP}/v1alpha1", group.metadata.key, gang_object_of(SIGS_GROUP, group))
         for each in self.budgets:
             cluster.budgets.upsert(typed(each, PodDisruptionBudget))
         for each in self.pods:

@@ -1,0 +1,70 @@
+"""The earliest time at which a job fits as a whole, when everything that runs ends as declared.
+
+The ends of pods are put in order, and the job is planned as if all pods up to some end were gone. The more are gone the
+more room there is, so the first end that suffices is found by bisection: 50,000 ends take 16 plans.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from koordpy.plan.framework.answers import Placement, Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.absence import take_off
+from koordpy.plan.preemption.search import is_whole
+from koordpy.plan.reservations.ends import End
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+from koordpy.state.trial import Trial
+
+Planner = Callable[[Job], Plan | Refusal]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When a job can start, and where."""
+
+    at: float  # by the wall clock
+    placements: tuple[Placement, ...]
+
+
+def earliest_start(job: Job, ends: Sequence[End], now: float, plan: Planner, cluster: Cluster) -> Start | None:
+    """None: not even when all of these have ended. The state is left as it was."""
+    times = sorted({each.at for each in ends})
+    low, high = 0, len(times)  # the answer, as an index into times, is in [low, high)
+    found: Start | None = None
+    while low < high:
+        middle = (low + high) // 2
+        answer = _plan_at(times[middle], job, ends, plan, cluster)
+        if is_whole(answer):
+            found, high = Start(max(times[middle], now), answer.placements), middle
+        else:
+            low = middle + 1
+    return found
+
+
+def fits_beside(
+    job: Job,
+    at: float,
+    others: Iterable[tuple[PodRecord, str]],
+    ends: Sequence[End],
+    *,
+    plan: Planner,
+    cluster: Cluster,
+) -> bool:
+    """Whether a job still fits then, with others on the nodes that they would be given now."""
+    with Trial(cluster.occupancy) as trial:
+        for pod, node in others:
+            row = cluster.nodes.row_of(node)
+            if row is not None and pod.shape is not None:
+                trial.place(row, pod.shape)
+        return is_whole(_plan_at(at, job, ends, plan, cluster))
+
+
+def _plan_at(at: float, job: Job, ends: Sequence[End], plan: Planner, cluster: Cluster) -> Plan | Refusal:
+    gone = ends[: bisect_right(ends, at, key=lambda each: each.at)]
+    with Trial(cluster.occupancy) as trial:
+        take_off((each.pod for each in gone), cluster, trial)
+        return plan(job)

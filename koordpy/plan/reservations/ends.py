@@ -1,0 +1,64 @@
+"""When running pods end, as far as anybody has declared it.
+
+A pod ends at its start plus its run time. It starts when its node began with it; before a node has said so, when it was
+bound; and never after now, whatever the clock of its node says. Past its end nothing is known about a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from koordpy.plan.framework.job import Job
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+
+NEVER = float("inf")
+
+
+class End(NamedTuple):
+    """When one pod leaves its node, by the wall clock."""
+
+    at: float
+    pod: PodRecord
+
+
+def run_time(pod: PodRecord, cluster: Cluster) -> float | None:
+    """What is declared for a pod, in seconds: its own annotation, its gang's object, its deadline."""
+    if pod.run_time_s is not None:
+        return pod.run_time_s
+    gang = cluster.gangs.get(pod.gang) if pod.gang else None
+    if gang is not None and gang.spec.run_time_s is not None:
+        return gang.spec.run_time_s
+    return pod.deadline_s
+
+
+def run_time_of(members: Iterable[PodRecord], cluster: Cluster) -> float | None:
+    """Of a job: the longest of its members'; None if one of them declares none."""
+    times = [run_time(member, cluster) for member in members]
+    known = [each for each in times if each is not None]
+    return max(known) if known and len(known) == len(times) else None
+
+
+def end_of(pod: PodRecord, cluster: Cluster, now: float) -> float:
+    """When a pod that runs will end; NEVER if nothing is known, or not any more."""
+    seconds = run_time(pod, cluster)
+    if seconds is None:
+        return NEVER
+    start = min(max(pod.started, pod.bound_at) or now, now)
+    return start + seconds if start + seconds > now else NEVER
+
+
+def ends_of(job: Job, cluster: Cluster, now: float) -> tuple[list[End], list[PodRecord]]:
+    """Pods of others that will end, the first to end first; and those of which nobody knows when."""
+    known: list[End] = []
+    unknown: list[PodRecord] = []
+    for pod in cluster.pods.values():
+        if not pod.node or pod.uid in job.by_uid or pod.gang in job.gangs:
+            continue
+        at = now if pod.terminating else end_of(pod, cluster, now)
+        if at == NEVER:
+            unknown.append(pod)
+        else:
+            known.append(End(at, pod))
+    return sorted(known, key=lambda each: (each.at, each.pod.uid)), unknown
