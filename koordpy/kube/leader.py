@@ -92,6 +92,11 @@ class LeaderLease:
         meta = self._held.metadata
         return ObjectRef("coordination.k8s.io/v1", "Lease", meta.namespace, meta.name, meta.uid)
 
+    @property
+    def holder(self) -> str:
+        """Who leads instead of us, as the lease last said; empty if we do not know."""
+        return self._logged_leader
+
     def holds(self) -> bool:
         """Whether this process is certain, at this moment, that no other leads."""
         return self._clock() < self._certain_until

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from koordpy.api.decode import Decoder
@@ -170,10 +171,13 @@ async def is_still_there(client: Client, pod: PodRef) -> bool:
         return False
 
 
-async def delete_pod(client: Client, pod: PodRef) -> None:
-    """Delete the pod, with its own grace period; raises Conflict when it was recreated under its name."""
-    body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-    await client.write("DELETE", pod.path, body)
+async def delete_pod(client: Client, pod: PodRef, *, dry_run: bool = False) -> None:
+    """Delete the pod, with its own grace period; raises Conflict when it was recreated under its name.
+
+    A dry run asks whether that would be allowed: permissions and admission webhooks answer, and the pod stays.
+    """
+    body: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+    await client.write("DELETE", pod.path, body | {"dryRun": ["All"]} if dry_run else body)
 
 
 async def set_nominated_node(client: Client, pod: PodRef, node: str) -> None:
@@ -182,14 +186,14 @@ async def set_nominated_node(client: Client, pod: PodRef, node: str) -> None:
     await client.write("PATCH", f"{pod.path}/status", body, content_type=STRATEGIC_MERGE_PATCH)
 
 
-async def annotate(client: Client, pod: PodRef, annotations: dict[str, str]) -> None:
-    """Put annotations on a pod; the API server answers 422 when it was recreated under its name."""
+async def annotate(client: Client, pod: PodRef, annotations: Mapping[str, str | None]) -> None:
+    """Put annotations on a pod, or take them away (None); 422 when it was recreated under its name."""
     body = {"metadata": {"uid": pod.uid, "annotations": annotations}}
     await client.write("PATCH", pod.path, body, content_type=MERGE_PATCH)
 
 
-async def annotate_object(client: Client, about: ObjectRef, plural: str, annotations: dict[str, str]) -> None:
-    """Put annotations on a namespaced object."""
+async def annotate_object(client: Client, about: ObjectRef, plural: str, annotations: Mapping[str, str | None]) -> None:
+    """Put annotations on a namespaced object, or take them away (None)."""
     path = f"/apis/{about.api_version}/namespaces/{quote(about.namespace)}/{plural}/{quote(about.name)}"
     await client.write("PATCH", path, {"metadata": {"annotations": annotations}}, content_type=MERGE_PATCH)
 

@@ -68,6 +68,16 @@ async def test_a_list_of_metadata_is_read_to_its_end() -> None:
     ]
 
 
+@pytest.mark.looptime
+async def test_an_empty_list_of_metadata_is_no_trouble() -> None:
+    async with World() as world:
+        page = await world.client.page("/api/v1/pods", metadata_only=True)
+        assert page.items == ()
+        reflector = Reflector(world.client, METADATA, Seen())
+        async with running(reflector.run()):
+            await until(reflector.synced.is_set)
+
+
 async def test_metadata_is_asked_for_over_the_network(tmp_path) -> None:
     async with over_http(tmp_path) as (server, client):
         await server.create(

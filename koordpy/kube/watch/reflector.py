@@ -36,7 +36,8 @@ _EXTEND_EVERY_S = (
 )
 # An object of etcd's maximum size, 1.5 MiB, is a few times as long in JSON.
 _MOST_LINE = 64 * 2**20
-_RETRY_MISSING_S = 2.0  # for a resource whose definition is not installed; costs one short request
+# For a resource whose definition is not installed: one short request, seldom after the first seconds.
+_RETRY_MISSING_FIRST_S, _RETRY_MISSING_MOST_S = 2.0, 5.0
 
 log = structlog.get_logger()
 
@@ -48,6 +49,7 @@ class Resource(Generic[T]):
     path: str  # "/api/v1/pods"
     decode: Decoder[T]
     field_selector: str = ""
+    of_a_version: bool = False  # other versions of it are watched as well
     optional: bool = False  # its definition may be missing, and may be installed later
     metadata_only: bool = False  # the server sends PartialObjectMetadata
 
@@ -58,7 +60,10 @@ class Resource(Generic[T]):
     @property
     def full_name(self) -> str:
         """The name, with its API group if several groups may have it."""
-        return f"{self.name}.{self.path.split('/')[2]}" if self.optional else self.name
+        if not self.optional:
+            return self.name
+        group, version = self.path.split("/")[2:4]
+        return f"{self.name}.{version}.{group}" if self.of_a_version else f"{self.name}.{group}"
 
     def query(self) -> dict[str, str | int]:
         return {"fieldSelector": self.field_selector} if self.field_selector else {}
@@ -83,6 +88,7 @@ class Reflector(Generic[T]):
         self._watch_timeout: asyncio.Timeout | None = None
         self._backoff = Backoff(first_s=0.2, most_s=30.0)
         self._is_served = True  # False: not installed
+        self._retry_missing_s = _RETRY_MISSING_FIRST_S
         self._on_served: tuple[Callable[[bool], None], ...] = ()
         self.synced = asyncio.Event()
         self.trouble = ""  # why the last request failed; empty after a success
@@ -121,7 +127,8 @@ class Reflector(Generic[T]):
                     await self._failed(error)
                 else:
                     self._not_installed()
-                    await asyncio.sleep(_RETRY_MISSING_S)
+                    await asyncio.sleep(self._retry_missing_s)
+                    self._retry_missing_s = min(2 * self._retry_missing_s, _RETRY_MISSING_MOST_S)
             except ApiError as error:
                 await self._failed(error)
 
@@ -143,6 +150,7 @@ class Reflector(Generic[T]):
     def _note_served(self, *, served: bool) -> None:
         if served != self._is_served:
             self._is_served = served
+            self._retry_missing_s = _RETRY_MISSING_FIRST_S
             for tell in self._on_served:
                 tell(served)
 
