@@ -46,6 +46,10 @@ class EvictionCycles:
         holds = [each.hold for each in back if each is not None and each.hold.until > now]
         return max(holds, default=None)
 
+    def until(self, wall: float) -> Hold:
+        """A hold until a moment of the wall clock."""
+        return Hold(self._clock() + max(0.0, wall - self._wall()), wall)
+
     def seconds_left(self, hold: Hold) -> float:
         return max(0.0, hold.until - self._clock())
 

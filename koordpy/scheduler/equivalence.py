@@ -16,7 +16,14 @@ from koordpy.state.shapes import Shape
 def equivalence_of_pod(record: PodRecord) -> Equivalence:
     """What a single pod has in common with those that get the same answer."""
     wants = ((record.shape, 1),) if record.shape is not None else ()
-    return Equivalence(wants, record.scheduler, record.uid if record.nominated_node else record.preempts)
+    if record.held:  # others of its shape may be tried
+        return Equivalence(wants, record.scheduler, (record.uid, record.held), queue=record.queue)
+    distinct: object = record.uid if record.nominated_node else record.preempts
+    if record.queue:
+        distinct = (distinct, record.preemptible)  # what is not preemptible stays within the quota
+    if (backfill := _backfill(record)) is not None:
+        distinct = (distinct, backfill)
+    return Equivalence(wants, record.scheduler, distinct, queue=record.queue)
 
 
 def equivalence_of(job: Job, cluster: Cluster) -> Equivalence:
@@ -26,25 +33,44 @@ def equivalence_of(job: Job, cluster: Cluster) -> Equivalence:
     would be thought beyond help as well.
     """
     wants: Counter[Shape] = Counter()
+    kept: set[Shape] = set()  # a NonStrict gang keeps whatever it can place, also of those that it could do without
     group = cluster.gangs.group_of(job.demands[0].gang)
     distinct: list[object] = [] if is_ready(group, cluster) else [job.key]
     for demand in job.demands:
         shapes = Counter(member.shape for member in demand.members)
-        wants.update(_wanted(demand, shapes))
+        if demand.mode == "NonStrict":
+            kept.update(shape for shape in shapes if shape is not None)
+        else:
+            wants.update(_wanted(demand, shapes))
         gang = cluster.gangs.get(demand.gang)
         spec = gang.spec if gang is not None else None
         distinct.append(
             (
                 demand.needed,
                 demand.mode,
+                demand.optional,
                 frozenset(shapes.items()),
                 all(member.preempts for member in demand.members),
                 spec and (spec.min_resources, spec.topology),
+                # Where something else orders the jobs of a class, the first may reach fewer victims than others.
+                None if spec is None or spec.priority is None or gang is None else gang.priority,
+                spec and spec.run_time_s,
+                frozenset(map(_backfill, demand.members)),
             )
         )
         if gang is not None and (_has_room_of_its_own(gang) or any(each.nominated_node for each in demand.members)):
             distinct.append(job.key)
-    return Equivalence(tuple(wants.items()), _scheduler(job.demands), tuple(distinct))
+    for shape in kept:
+        wants[shape] = max(wants[shape], 1)  # one slot, however many demands would take it
+    if job.queue:
+        distinct.append(all(member.preemptible for member in job.members))
+    return Equivalence(tuple(wants.items()), _scheduler(job.demands), tuple(distinct), queue=job.queue)
+
+
+def _backfill(record: PodRecord) -> object:
+    """What decides whether a pod starts before a job that nodes are reserved for; None for most."""
+    said = (record.run_time_s, record.deadline_s, record.is_protected)
+    return said if said != (None, None, False) else None
 
 
 def _wanted(demand: Demand, shapes: Counter[Shape | None]) -> Counter[Shape]:
@@ -55,9 +81,7 @@ def _wanted(demand: Demand, shapes: Counter[Shape | None]) -> Counter[Shape]:
     wants: Counter[Shape] = Counter()
     for shape, count in shapes.items():
         others = len(demand.members) - count
-        if shape is not None and demand.mode == "NonStrict":
-            wants[shape] = 1  # it keeps whatever it can place, also of those that it could do without
-        elif shape is not None:
+        if shape is not None:
             wants[shape] = max(0, demand.needed - others)
     return wants
 

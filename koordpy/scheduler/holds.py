@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from koordpy import metrics
 from koordpy.scheduler.cycles import EvictionCycles, Hold
 from koordpy.scheduler.queue.queue import JobQueue
 
@@ -20,7 +19,6 @@ class Holds:
         if self._holds.get(key) == hold:
             return
         self._holds[key] = hold
-        metrics.PREEMPTION_CYCLES.inc()
         asyncio.get_running_loop().call_later(self._cycles.seconds_left(hold), self._end, key, hold)
 
     def _end(self, key: str, hold: Hold) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from koordpy.plan.framework.job import Job
-from koordpy.plan.placement.gang_rules import demands_of, is_ready, not_ready
+from koordpy.plan.placement.gang_rules import demands_of, demands_of_gang, is_ready, not_ready
 from koordpy.scheduler.equivalence import equivalence_of, equivalence_of_pod
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Ticket
@@ -32,10 +32,21 @@ class Jobs:
 
     def pod_changed(self, record: PodRecord) -> None:
         """A pod appeared or changed; what that means for its gang follows with the change log."""
-        if record.scheduler in self._schedulers and record.schedulable and self._cluster.gangs.is_free(record):
+        if record.scheduler in self._schedulers and record.schedulable and self._is_alone(record):
             self._add(record)
         else:
             self._queue.remove(record.uid)
+
+    def _is_alone(self, record: PodRecord) -> bool:
+        """It has a ticket of its own: a pod that is free, or one that its gang has no place for, to be told so."""
+        return self._cluster.gangs.is_free(record) or self._cluster.gangs.is_stray(record)
+
+    def regroup(self, uids: Iterable[str]) -> None:
+        """Pods belong to another gang than before, or to none."""
+        for uid in uids:
+            record = self._cluster.pods.get(uid)
+            if record is not None:
+                self.pod_changed(record)
 
     def pod_gone(self, uid: str) -> None:
         self._queue.remove(uid)
@@ -112,11 +123,13 @@ class Jobs:
         self._groups[key] = group
         self._queue.update(
             key,
-            priority=max(gang.priority for gang in tied or gangs),
+            priority=max(gang.order_priority for gang in tied or gangs),
+            preempts_at=max(gang.priority for gang in tied or gangs),
             created=min(gang.created for gang in gangs),
             pods=pending + waiting,
             ready=bool(waiting) or is_ready(group, self._cluster),
             completing=any(gang.lacks_members for gang in tied),
+            queue=_queue_of(tied or gangs),
         )
 
     def refresh_all(self) -> None:
@@ -149,6 +162,8 @@ class Jobs:
         if not self._cluster.gangs.is_free(oldest[0]):
             group = self._cluster.gangs.group_of(gang.id)
             return [key_of(group)] if is_ready(group, self._cluster) else []
+        if gang.spec.subgroups is not None:  # of 3 workers and no master it lacks the master, though 3 are enough
+            return [member.uid for demand in demands_of_gang(gang) for member in demand.members[: demand.needed]]
         return [member.uid for member in oldest[: gang.minimum - len(gang.bound) - len(gang.succeeded)]]
 
     def give_back(self, record: PodRecord, ticket: Ticket) -> None:
@@ -207,11 +222,17 @@ class Jobs:
         if group is not None:
             demands = demands_of(group, self._cluster)
             members = tuple(member for demand in demands for member in demand.members)
-            return Job(ticket.key, members, demands) if demands else None
+            return Job(ticket.key, members, demands, queue=ticket.queue) if demands else None
         record = self._cluster.pods.get(ticket.key)
-        if record is None or not record.schedulable or not self._cluster.gangs.is_free(record):
+        if record is None or not record.schedulable or not self._is_alone(record):
             return None  # also one whose gang had started when it came, and has not any more: it waits with the others
-        return Job(ticket.key, (record,))
+        return Job(ticket.key, (record,), queue=record.queue)
+
+
+def _queue_of(gangs: Iterable[Gang]) -> str:
+    """The queue of gangs that start together; should they name several, they are refused for that."""
+    members = (record for gang in gangs for record in (*gang.pending.values(), *gang.assumed.values()))
+    return next((record.queue for record in members), "")
 
 
 def key_of(group: GangGroup) -> str:

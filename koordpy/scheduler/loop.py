@@ -11,22 +11,27 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import structlog
 
 from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
+from koordpy.api.podgroup.frontends import names_of
 from koordpy.plan.framework.answers import Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.placement.gang_rules import not_ready
+from koordpy.plan.preemption.search import is_whole
 from koordpy.plan.topology.gather import complaints_about
 from koordpy.plan.topology.rating import rate
-from koordpy.scheduler.equivalence import equivalence_of
+from koordpy.scheduler.equivalence import equivalence_of, equivalence_of_pod
 from koordpy.scheduler.holds import Holds
 from koordpy.scheduler.parts import Parts
 from koordpy.scheduler.preempt import Decision, sides_of
-from koordpy.scheduler.queue.ticket import Ticket
+from koordpy.scheduler.queue.ticket import State, Ticket
+from koordpy.scheduler.queues.admission import PLUGINS as QUEUES
+from koordpy.scheduler.queues.admission import at_limit, one_step
 from koordpy.state.events import EventKind
 from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.groups import GangGroup
@@ -52,12 +57,14 @@ class Scheduler:
         self._cluster, self._queue, self._jobs = parts.cluster, parts.queue, parts.jobs
         self._wakeups, self._timers, self._recovery = parts.wakeups, parts.timers, parts.recovery
         self._planning, self._permit, self._postfilter = parts.planning, parts.permit, parts.postfilter
+        self._admission, self._backfill = parts.admission, parts.backfill
         self._lanes, self._binder, self._evictor = parts.lanes, parts.binder, parts.evictor
         self._reporter, self._cycles, self._in_flight = parts.reporter, parts.cycles, parts.in_flight
         self._profiles: Mapping[str, Profile] = parts.planning.profiles
         self._ready = ready  # set when there may be something to do
         self._acting = False  # this attempt is changing the state, and not merely planning
         self._reserved: list[str] = []  # UIDs that this attempt has assumed, and nobody has taken over yet
+        self._behind: list[Ticket] = []  # equivalent ones that this attempt has popped, while they are being planned
         self._holds = Holds(parts.cycles, parts.queue)
 
     async def run(self) -> None:
@@ -82,6 +89,7 @@ class Scheduler:
         """Before leading again: no assumption, nomination or half-sent bind of an earlier term survives."""
         self._lanes.clear()
         self._in_flight.clear()
+        self._binder.start_over()
         self._evictor.start_over()
         self._reporter.start_over()
         self._permit.room.clear()
@@ -137,7 +145,9 @@ class Scheduler:
             try:
                 self._permit.time_out(stay)
             except Exception:
-                log.exception("time_out_failed", gang=stay.key, hint="please report this; what it held is free")
+                log.exception(
+                    "time_out_failed", gang=names_of(stay.key), hint="please report this; what it held is free"
+                )
                 for uid in stay.uids:
                     self._cluster.forget(uid)
                 self._recovery.run()
@@ -166,23 +176,29 @@ class Scheduler:
     def _plan_equivalent(self, ticket: Ticket) -> tuple[list[Ticket], list[str], float]:
         """Those right behind a single pod that can be planned with it; nodes, its own first; seconds for each."""
         job = self._jobs.job_of(ticket)
-        if job is None or not self._planning.may_share(job):
+        if job is None or not self._backfill.is_open or not self._planning.may_share(job):
             return [], [], 0.0
-        behind = self._queue.pop_equivalent(ticket, _MOST_TOGETHER - 1)
+        self._acting = True  # until they are popped: an error would leave the queue in doubt
+        behind = self._behind = self._queue.pop_equivalent(ticket, _MOST_TOGETHER - 1)
+        self._acting = False
         nodes: list[str] = []
         started = time.perf_counter()
         try:
             nodes = self._planning.nodes_for(job, 1 + len(behind)) if behind else []
         finally:
+            self._acting = True
             for each in behind[max(len(nodes) - 1, 0) :]:
                 self._queue.put_back(each)
+            self._acting = False
         seconds = (time.perf_counter() - started) / max(len(nodes), 1)
+        self._behind = []
         return behind[: max(len(nodes) - 1, 0)], nodes, seconds
 
     @contextmanager
     def _guard(self, ticket: Ticket) -> Iterator[None]:
         """A mistake of ours in planning one job must not cost all others their scheduler."""
         self._reserved.clear()
+        self._behind = []
         self._acting = False
         try:
             yield
@@ -192,6 +208,9 @@ class Scheduler:
                 for uid in self._reserved:
                     self._cluster.forget(uid)
                 self._recovery.run()
+            for each in self._behind:
+                if each.state is State.IN_FLIGHT:
+                    self._queue.put_back(each)
             self._back_off(ticket)
             problem = "planning failed because of a mistake in the scheduler or one of its plugins; its log says more"
             for record in self._pods_of(ticket):
@@ -215,6 +234,7 @@ class Scheduler:
         if job is None:
             self._queue.done(ticket)
             self._evictor.ended(ticket.key, "gone")
+            self._backfill.release(ticket.key)
             return
         with metrics.stage("PreFilter", job.members[0].scheduler if job.members else ""):
             refusal = self._prefilter(job, ticket)
@@ -222,10 +242,9 @@ class Scheduler:
             self._not_attempted(job, ticket, refusal)
             self._measure(job, refusal, time.perf_counter() - started)
             return
-        with metrics.ALGORITHM_SECONDS.time():
-            answer = self._planning.plan(job)
-        decision = self._postfilter.run(job, answer)
+        decision = self._in_time(job, ticket, self._decide(job))
         self._acting = True
+        equivalence = ticket.equivalence
         self._carry_out(job, decision)
         answer = decision.answer
         if isinstance(answer, Refusal):
@@ -239,7 +258,44 @@ class Scheduler:
             self._start(ticket, answer)
         else:
             self._start(ticket, answer)
+        if decision.preemption is not None and job.queue:  # a quota or a share may let in several that are alike
+            self._queue.activate_like(equivalence)
         self._measure(job, answer, time.perf_counter() - started)
+
+    def _decide(self, job: Job) -> Decision:
+        """Filter and Score, then PostFilter; of a job of a queue one step, if the queue has room for it."""
+        obstacle = self._admission.obstacle(job)
+        if obstacle is None:
+            with metrics.ALGORITHM_SECONDS.time():
+                answer = self._planning.plan(job)
+            if not job.queue or not is_whole(answer):
+                return self._postfilter.run(job, answer)
+            answer = one_step(job, answer)
+            obstacle = self._admission.obstacle(job, answer)  # other members than expected may have been placed
+            if obstacle is None:
+                return self._postfilter.run(job, answer)
+        return self._postfilter.at_limit(job, obstacle, at_limit(job, obstacle))
+
+    def _in_time(self, job: Job, ticket: Ticket, decision: Decision) -> Decision:
+        """A job that would start may have to leave nodes to one that is promised them; one that waits may be that."""
+        answer = decision.answer
+        if is_whole(answer):
+            admitted = self._backfill.admit(job, ticket, answer)
+            return decision if admitted is answer else Decision(admitted)
+        if not isinstance(answer, Refusal) or decision.preemption is not None or answer.plugins == QUEUES:
+            return decision
+        late = self._backfill.overdue(job, ticket)
+        if late is not None:
+            told = replace(answer, message=f"{answer.message} preemption: {late}", wake_on=answer.wake_on)
+            return replace(decision, answer=told, preemption=late)
+        if self._waits_for_victims(job, decision):
+            return decision  # it starts by evicting, and needs no reservation
+        return replace(decision, answer=self._backfill.consider(job, ticket, answer))
+
+    def _waits_for_victims(self, job: Job, decision: Decision) -> bool:
+        """Room that others leave is kept for it already."""
+        nominated = any(member.nominated_node for member in job.members)
+        return self._evictor.is_evicting_for(job.key) or (nominated and not decision.clears_nominations)
 
     def _start_single(self, ticket: Ticket, node: str, seconds: float) -> None:
         """A node was found for it together with others: as if it had been planned by itself, in its share of time."""
@@ -254,17 +310,21 @@ class Scheduler:
         self._measure(job, plan, seconds + time.perf_counter() - started)
 
     def _prefilter(self, job: Job, ticket: Ticket) -> Refusal | None:
-        """Gangs are attempted only when all of their group have come together."""
+        """Gangs are attempted only when all of their group have come together; a pod only if nothing holds it back."""
         if not job.demands:
-            return None
+            only = job.members[0]
+            held = Refusal(only.held, EventKind.NONE, only.uid, kind="Incomplete") if only.held else None
+            return held or self._admission.refusal(job)
         for gang in self._gangs_of(job):
             self._reporter.complain(gang, complaints_about(gang, self._cluster) if self._planning.topology else ())
-        return not_ready(self._jobs.group_of(ticket), self._cluster, job.members[0].uid if job.members else "")
+        culprit = job.members[0].uid if job.members else ""
+        return not_ready(self._jobs.group_of(ticket), self._cluster, culprit) or self._admission.refusal(job)
 
     def _not_attempted(self, job: Job, ticket: Ticket, refusal: Refusal) -> None:
         """It holds nothing, keeps its place in the queue, and no room is kept for it."""
         self._acting = True
         self._permit.unreserve(job.key)
+        self._backfill.release(ticket.key)
         now = self._jobs.job_of(ticket) or job
         self._clear_nominations(now)
         self._refuse(now, ticket, refusal, attempted=False)
@@ -274,7 +334,7 @@ class Scheduler:
     def _carry_out(self, job: Job, decision: Decision) -> None:
         """Who merely waits is unreserved; then victims are evicted, or the job is tried again when it may evict."""
         for waiter in decision.yielding:
-            log.info("gang_released", gang=waiter.key, members=len(waiter.members), for_job=job.name)
+            log.info("gang_released", gang=names_of(waiter.key), members=len(waiter.members), for_job=job.name)
             self._permit.unreserve(waiter.key)
         if decision.clears_nominations:
             self._clear_nominations(job)
@@ -282,6 +342,7 @@ class Scheduler:
             self._holds.begin(job.key, decision.hold)
         if decision.preemption is not None:
             self._cycles.evicted(*sides_of(job, decision.preemption))
+            self._planning.carried_out(job, decision.preemption)
             self._evictor.start(job.key, job.name, job.members[0], decision.preemption)
 
     def _clear_nominations(self, job: Job) -> None:
@@ -291,13 +352,14 @@ class Scheduler:
 
     def _start(self, ticket: Ticket, answer: Plan) -> None:
         """The whole job is placed: reserve it, and permit it together with those that waited for this moment."""
-        group = self._jobs.group_of(ticket)
+        group, job = self._jobs.group_of(ticket), self._jobs.job_of(ticket)
         waiting = [Placement(pod.uid, pod.node, pod.volumes) for pod in self._permit.room.members(ticket.key)]
         self._reserved += [each.uid for each in waiting]
         self._reserve(answer.placements)
         self._permit.leave(ticket.key)
         self._queue.done(ticket)
         self._evictor.ended(ticket.key, "started")
+        self._backfill.started(ticket.key, job)
         if ticket.flushed:
             metrics.FLUSHED.inc()
         self._binder.release((*waiting, *answer.placements), ticket, of_gangs=bool(group))
@@ -325,8 +387,10 @@ class Scheduler:
         self, job: Job, ticket: Ticket, refusal: Refusal, *, attempted: bool = True, anywhere: bool = False
     ) -> None:
         equivalence = equivalence_of(job, self._cluster) if job.demands else None
+        if job.queue and not job.demands:
+            equivalence = equivalence_of_pod(job.members[0])  # one that is nominated by now speaks for itself alone
         waiting = self._permit.room.members(job.key)
-        if equivalence is not None and (waiting or anywhere or not attempted):
+        if job.demands and equivalence is not None and (waiting or anywhere or not attempted):
             # One that waits may move its members, and `minResources` are counted over all nodes.
             equivalence = equivalence._replace(anywhere=True)
         self._queue.add_unschedulable(ticket, refusal, equivalence=equivalence, attempted=attempted)
@@ -358,7 +422,8 @@ class Scheduler:
     # --- bookkeeping ---
 
     def _gangs_of(self, job: Job) -> list[Gang]:
-        return [gang for demand in job.demands if (gang := self._cluster.gangs.get(demand.gang)) is not None]
+        ids = dict.fromkeys(demand.gang for demand in job.demands)
+        return [gang for each in ids if (gang := self._cluster.gangs.get(each)) is not None]
 
     def _pods_of(self, ticket: Ticket) -> list[PodRecord]:
         job = self._jobs.job_of(ticket)

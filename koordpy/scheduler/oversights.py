@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from koordpy.api.keys import POD_GROUP
 from koordpy.api.pod import Pod
+from koordpy.api.podgroup.frontends import front_end_of, name_of
 from koordpy.api.spelling import likely, likely_key
 from koordpy.scheduler.report.reporter import Reporter
 from koordpy.state.cluster import Cluster
@@ -18,6 +19,7 @@ from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.pods import PodRecord
 
 _AT_ONCE = 20  # warnings in one turn of the loop: each looks for names like the gang's
+_MOST_SLIPS = 10_000  # pods with misspelt keys that are remembered
 _PATIENCE_S = 60.0  # pods and PodGroups are made one after the other, in whatever order
 
 
@@ -31,21 +33,47 @@ class Oversights:
         self._schedulers = frozenset(schedulers)
         self._due: dict[str, float] = {}  # gangs that are half there, and when that is worth a warning; oldest first
         self._said: set[str] = set()  # those that were warned about, until it is mended
+        self._slips: dict[str, dict[str, None]] = {}  # UID of a pending pod -> what looks misspelt; oldest first
 
     # --- pods ---
 
     def look_at_pod(self, pod: Pod, record: PodRecord) -> None:
         """A pod without a node appeared or changed."""
         if record.scheduler in self._schedulers:
+            self._look_at_claims(record)
             for key in (*pod.metadata.labels, *pod.metadata.annotations):
                 if meant := likely_key(key):
                     self._warn_about(record, f"{key} means nothing to {record.scheduler}; did you mean {meant}?")
         elif record.gang and (meant := likely(record.scheduler, self._schedulers)):
-            text = f"schedulerName {record.scheduler} is none of ours, so this pod is no member of gang {record.gang}"
+            text = f"schedulerName {record.scheduler} is none of ours, "
+            text += f"so this pod is no member of gang {name_of(record.gang)}"
             self._warn_about(record, f"{text}; did you mean {meant}?")
 
+    def _look_at_claims(self, record: PodRecord) -> None:
+        """Several front-ends may claim it, each by an object of a user's."""
+        rivals = self._cluster.claims.rivals(record)
+        if len(rivals) > 1:
+            first, second = (f"{name_of(each)} ({front_end_of(each).api_versions[0]})" for each in rivals[:2])
+            self._reporter.claimed_twice(record, f"the pod is in two gangs: it belongs to {first}, and not to {second}")
+
     def _warn_about(self, record: PodRecord, text: str) -> None:
+        self._slips.setdefault(record.uid, {})[text] = None
+        if len(self._slips) > _MOST_SLIPS:
+            del self._slips[next(iter(self._slips))]
         self._reporter.looks_misspelt(record, text)
+
+    def _warn_again(self) -> None:
+        """Of pods that were there before we led: what was said then went nowhere."""
+        for uid, texts in list(self._slips.items()):
+            record = self._cluster.pods.get(uid)
+            if record is None or record.bound:
+                del self._slips[uid]
+                continue
+            for text in texts:
+                self._reporter.looks_misspelt(record, text)
+        for record in self._cluster.pods.values():
+            if record.scheduler in self._schedulers and not record.bound:
+                self._look_at_claims(record)
 
     # --- gangs ---
 
@@ -61,7 +89,7 @@ class Oversights:
                 self._due[gang_id] = self._clock() + _PATIENCE_S
 
     def _look_at_object(self, gang: Gang) -> None:
-        for key in gang.pod_group.metadata.annotations if gang.pod_group is not None else ():
+        for key, _ in gang.object.annotations if gang.object is not None else ():
             if meant := likely_key(key):
                 self._reporter.gang_looks_misspelt(gang, f"{key} means nothing; did you mean {meant}?")
 
@@ -84,15 +112,16 @@ class Oversights:
     def clear(self) -> None:
         self._due.clear()
         self._said.clear()
+        self._warn_again()
 
     def _problem(self, gang: Gang) -> tuple[str, str] | None:
         """The reason of the event and its text; None: all is well, or nobody speaks of the gang any more."""
         if _has_no_pods(gang):
-            meant = self._others_like(gang, lambda other: other.by_pod_group and not other.pod_groups)
+            meant = self._others_like(gang, lambda other: other.needs_object and not other.objects)
             ending = f"; pods name {meant}, which does not exist" if meant else ""
             return "NoPods", f"no pod of the namespace has the label {POD_GROUP}: {_name(gang)}{ending}"
         if _has_no_object(gang):
-            meant = self._others_like(gang, lambda other: bool(other.pod_groups))
+            meant = self._others_like(gang, lambda other: bool(other.objects))
             ending = f"; did you mean {meant}?" if meant else ""
             return "PodGroupNotFound", f"its label names PodGroup {_name(gang)}, which does not exist{ending}"
         return None
@@ -106,15 +135,14 @@ class Oversights:
 
 def _has_no_pods(gang: Gang) -> bool:
     """Nor had any: a job that is over may have left its PodGroup behind."""
-    pod_group = gang.pod_group
-    if pod_group is None or pod_group.status.schedule_start_time:
+    if gang.object is None or gang.object.was_started:
         return False
     return not (gang.pending or gang.assumed or gang.bound or gang.absent or gang.finished)
 
 
 def _has_no_object(gang: Gang) -> bool:
-    return gang.by_pod_group and not gang.pod_groups
+    return gang.needs_object and not gang.objects
 
 
 def _name(gang: Gang) -> str:
-    return gang.id.partition("/")[2]
+    return gang.name.partition("/")[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from koordpy.scheduler.backfill import Backfill
 from koordpy.scheduler.cycles import EvictionCycles
 from koordpy.scheduler.execute.bind import Binder
 from koordpy.scheduler.execute.evict import Evictor
@@ -14,6 +15,7 @@ from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.preempt import PostFilter
 from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.scheduler.queues.admission import Admission
 from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.report.reporter import Reporter
 from koordpy.scheduler.timers import GangTimer
@@ -33,6 +35,8 @@ class Parts:
     recovery: Recovery
     planning: Planning
     permit: Permit
+    admission: Admission
+    backfill: Backfill
     postfilter: PostFilter
     cycles: EvictionCycles
     lanes: Lanes

@@ -12,6 +12,7 @@ from dataclasses import replace
 import structlog
 
 from koordpy import metrics
+from koordpy.api.podgroup.frontends import names_of
 from koordpy.api.times import instant_of_seconds
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
@@ -144,7 +145,8 @@ class Permit:
 
     def preemptor(self, job: Job) -> Preemptor:
         """Of a job, as far as waiting groups yield to it: members that wait already count, as they do in the queue."""
-        return Preemptor(max((each.priority for each in (*job.members, *self.room.members(job.key))), default=0))
+        highest = max((each.priority for each in (*job.members, *self.room.members(job.key))), default=0)
+        return Preemptor(highest, job.queue)
 
     def waiters(self, but_not: str) -> Iterator[Waiter]:
         """Every group in the room but one."""
@@ -188,7 +190,7 @@ class Permit:
         stay = self.room.get(waiter.key)
         until = f" until {instant_of_seconds(stay.until_wall)}" if stay is not None else ""
         more = f"{missing} more member" if missing == 1 else f"{missing} more members"
-        return f"{what} are held by gang {waiter.key}, which waits for {more}{until}"
+        return f"{what} are held by gang {names_of(waiter.key)}, which waits for {more}{until}"
 
     def leave(self, key: str) -> list[PodRecord]:
         """All of a group leave the room, to be bound or to be unreserved: that may be what others were denied for."""
@@ -218,7 +220,7 @@ class Permit:
         """The time of a group is up: what it held is free, and it is abandoned, or tried again after a back-off."""
         metrics.GANG_TIMEOUTS.inc()
         gangs = self._gangs(stay.group)
-        have = ", ".join(f"gang {gang.id}: {gang.counted} of {gang.minimum} members" for gang in gangs)
+        have = ", ".join(f"gang {gang.name}: {gang.counted} of {gang.minimum} members" for gang in gangs)
         self.unreserve(stay.key)
         text = f"timed out after {min((gang.spec.wait_s for gang in gangs), default=0):g}s; {have} fit"
         for gang in gangs:
@@ -226,7 +228,7 @@ class Permit:
             self._reporter.gang_event(gang, "Warning", "GangTimedOut", text + ending)
             if self._settings.on_timeout == "Abandon":
                 self._abandon(gang, text)
-        log.info("gang_timed_out", gang=stay.key, on_timeout=self._settings.on_timeout)
+        log.info("gang_timed_out", gang=names_of(stay.key), on_timeout=self._settings.on_timeout)
         self._jobs.refresh_group(stay.group)
         self._queue.back_off(stay.key)
 

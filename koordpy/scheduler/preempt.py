@@ -16,9 +16,11 @@ from koordpy import metrics
 from koordpy.api.times import instant_of_seconds
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.absence import take_off
 from koordpy.plan.placement.waiting import Waiter, Worth, remove_waiter, who_must_yield, worth_of
 from koordpy.plan.preemption.eligibility import WAITS, Preemption, benefit_of
 from koordpy.plan.preemption.search import is_whole
+from koordpy.quota.limits import Obstacle
 from koordpy.scheduler.cycles import EvictionCycles, Hold
 from koordpy.scheduler.execute.evict import Evictor
 from koordpy.scheduler.permit import Permit
@@ -27,6 +29,8 @@ from koordpy.state.events import EventKind
 from koordpy.state.trial import Trial
 
 _OTHER_NODES = EventKind.DOMAINS  # nodes came, or are labelled or tainted otherwise: asked of no node's room
+_OTHERS = EventKind.VICTIMS | EventKind.SHARES  # after which a search for victims may find some
+_FEW = 5  # names of terminating pods in one message
 _LACKS = "Insufficient "  # how kube-scheduler begins the reason that a resource does not suffice
 
 
@@ -71,18 +75,44 @@ class PostFilter:
             job, answer = _as_a_pod_by_itself(job, answer)
         holders = self._holders(job, answer, yielding)
         if not self._may_preempt(job, answer):
-            return Decision(_told(job, answer, when_empty, holders), tuple(yielding))
+            leaving = self._leaving(job, answer, yielding)
+            return Decision(_told(job, answer, when_empty, (*holders, *leaving)), tuple(yielding))
         with metrics.stage("PostFilter", job.members[0].scheduler), self._without(yielding):
             found = self._preempt(job, yielding)
+        if found.preemption is not None:
+            holders = ()
+        elif found.message != WAITS:
+            holders += self._leaving(job, answer, yielding)
         return Decision(
-            _told(
-                job, _with_tail(answer, f"preemption: {found.message}"), when_empty, () if found.preemption else holders
-            ),
+            _told(job, _with_tail(answer, f"preemption: {found.message}"), when_empty, holders),
             (*yielding, *found.yielding),
             found.preemption,
             found.hold,
             found.clears_nominations,
         )
+
+    def at_limit(self, job: Job, obstacle: Obstacle, refusal: Refusal) -> Decision:
+        """A limit of its queue is in the way of a job: those below that queue may have to leave for it."""
+        reclaim = self._planning.reclaim
+        profiles = self._planning.profiles
+        if reclaim is None or not all(profiles[member.scheduler].preempts for member in job.members):
+            return Decision(refusal)
+        if self._evictor.is_evicting_for(job.key):
+            return Decision(_with_tail(refusal, f"preemption: {WAITS}"))
+        found = reclaim.cure(job, obstacle, self._planning.plan)
+        if isinstance(found, str):
+            told = _with_tail(refusal, f"preemption: {found}")
+            return Decision(told, hold=self._protection(), clears_nominations=found != WAITS)
+        hold = self._cycles.hold(*sides_of(job, found))
+        if hold is not None:
+            return Decision(refusal, hold=hold)
+        return Decision(_with_tail(refusal, f"preemption: {found}"), preemption=found)
+
+    def _protection(self) -> Hold | None:
+        """Until when minimum run times keep victims back: the job is tried again then."""
+        reclaim = self._planning.reclaim
+        until = reclaim.protected_until if reclaim is not None else None
+        return self._cycles.until(until) if until is not None else None
 
     def _gets_on(self, job: Job, answer: Plan | Refusal) -> bool:
         """Something of it starts by this: it has become complete, or was before and finds room for one more."""
@@ -147,6 +177,24 @@ class PostFilter:
             needed = who_must_yield(waiters, (True,), self._cluster, lambda: (is_whole(self._planning.plan(job)), True))
         return tuple(self._permit.describe(each, _scarce(refusal)) for each in needed)
 
+    def _leaving(self, job: Job, answer: Plan | Refusal, gone: Sequence[Waiter]) -> tuple[str, ...]:
+        """Pods of any priority that are terminating, if the job is whole without them. It is not nominated there.
+
+        Those of its own priority may belong to a gang that is about to get replacements, which go first.
+        """
+        leaving = list(self._cluster.leaving.values())
+        if not leaving or is_whole(answer):
+            return ()
+        with self._without(gone), Trial(self._cluster.occupancy) as trial:
+            take_off(leaving, self._cluster, trial)
+            then = self._planning.plan(job)
+        if not is_whole(then):
+            return ()
+        nodes = {placement.node for placement in then.placements}
+        names = sorted(pod.key for pod in leaving if pod.node in nodes)
+        more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+        return (f"there is room when terminating pods have left: {', '.join(names[:_FEW])}{more}",)
+
     @contextmanager
     def _without(self, waiters: Sequence[Waiter]) -> Iterator[None]:
         """As it would be if these had yielded."""
@@ -177,9 +225,10 @@ class PostFilter:
         if isinstance(found, str):
             refused = self._evictor.refused(job.preemptor)
             text = f"{found.removesuffix('.')}; {refused}" if refused else found
-            return _Search(text, clears_nominations=found != WAITS)
+            return _Search(text, hold=self._protection(), clears_nominations=found != WAITS)
         hold = self._cycles.hold(*sides_of(job, found))
         if hold is not None:
+            metrics.PREEMPTION_CYCLES.inc()
             until = instant_of_seconds(hold.until_wall)
             return _Search(
                 f"held back until {until}: this job and its victims have been evicting each other", hold=hold
@@ -216,7 +265,7 @@ def _as_a_pod_by_itself(job: Job, answer: Plan) -> tuple[Job, Refusal]:
     assert answer.left_over is not None
     culprit = answer.left_over.culprit
     first = next((member for member in job.members if member.uid == culprit), job.members[0])
-    return Job(job.key, (first,)), answer.left_over
+    return Job(job.key, (first,), queue=job.queue), answer.left_over
 
 
 def _scarce(refusal: Refusal) -> str:
@@ -251,7 +300,7 @@ def _never(job: Job, when_empty: Refusal, now: Refusal) -> str:
 def _with_tail(answer: Plan | Refusal, text: str) -> Plan | Refusal:
     """`0/5 nodes are available: 5 Insufficient cpu. preemption: ...`, as kube-scheduler puts it."""
     if isinstance(answer, Refusal):
-        return replace(answer, message=f"{answer.message} {text}", wake_on=answer.wake_on | EventKind.VICTIMS)
+        return replace(answer, message=f"{answer.message} {text}", wake_on=answer.wake_on | _OTHERS)
     missing = _with_tail(answer.missing, text) if answer.missing is not None else None
     assert isinstance(missing, Refusal)
     return replace(answer, missing=missing)

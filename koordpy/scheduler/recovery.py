@@ -44,7 +44,9 @@ class Recovery:
         self._unreserve_stranded()
         self._queue.activate_all()
         self._jobs.refresh_all()
-        self._throttle.clear()
+        # Every job is tried and told again, but for members whose gang has timed out.
+        timed_out = {uid for uid, pod in self._cluster.pods.items() if pod.timed_out}
+        self._throttle.doubt(self._cluster.pods.keys() - timed_out, timed_out)
         log.warning("recounted", pods=len(self._cluster.pods), hint="after an error of koordpy's own, see above")
 
     def _unreserve_stranded(self) -> None:

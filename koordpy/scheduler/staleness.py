@@ -9,11 +9,13 @@ a restart of the scheduler.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import structlog
 
 from koordpy import metrics
-from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.gang_rules import demands_of_gang
 from koordpy.plan.preemption.search import is_whole
 from koordpy.scheduler.execute.evict import Evictor
 from koordpy.scheduler.planning import Planning
@@ -66,18 +68,20 @@ class Staleness:
 
     def _could_be_completed(self, gang: Gang) -> bool:
         """Its missing members are there and would fit: they are about to be tried."""
-        there = len(gang.bound) + len(gang.assumed) + len(gang.succeeded)
-        members = tuple(gang.pending.values())
-        if not members:
+        if not gang.pending:
             return False
-        demand = Demand(gang.id, gang.minimum, there, "Strict", members)
-        return is_whole(self._planning.plan(Job(gang.id, members, (demand,))))
+        there = len(gang.bound) + len(gang.assumed) + len(gang.succeeded)
+        demands = tuple(demands_of_gang(gang))
+        if gang.spec.subgroups is None:  # whatever the match policy says about those who run
+            demands = (replace(demands[0], counted=there, mode="Strict"),)
+        members = tuple(member for demand in demands for member in demand.members)
+        return is_whole(self._planning.plan(Job(gang.id, members, demands)))
 
     def _evict(self, gang: Gang) -> None:
         """All that starts with it: a group of which one gang runs on would take the others back one by one."""
         gangs = self._cluster.gangs.own(self._cluster.gangs.group_of(gang.id))
         victims = [pod for each in gangs for pod in each.bound.values()]
-        problem = f"gang {gang.id} has had {len(gang.bound)} of {gang.minimum} members for {gang.spec.staleness_s:g}s"
+        problem = f"gang {gang.name} has had {len(gang.bound)} of {gang.minimum} members for {gang.spec.staleness_s:g}s"
         problem += " and cannot be completed"
         protected = next((pod.key for pod in victims if not self._cluster.may_be_evicted(pod)), "")
         if protected:
@@ -85,7 +89,7 @@ class Staleness:
             self._reporter.gang_event(gang, "Warning", "GangStale", text)
             return
         text = f"{problem}: all that runs of its job is evicted, so that it can start again as a whole"
-        log.info("gang_stale", gang=gang.id, members=len(victims), minimum=gang.minimum)
+        log.info("gang_stale", gang=gang.name, members=len(victims), minimum=gang.minimum)
         metrics.STALE_GANGS.inc()
         for each in gangs:
             self._reporter.gang_event(each, "Warning", "GangStale", text)

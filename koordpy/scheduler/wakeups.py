@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Protocol
 
 from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.queue.queue import JobQueue
@@ -21,11 +22,22 @@ from koordpy.state.events import ON_ONE_NODE, ClusterEvent, EventKind
 from koordpy.state.eviction import Preemptor
 
 
+class Shares(Protocol):
+    """What queues are due: whether that has changed since it was asked, and whether a job may take from others."""
+
+    def have_moved(self) -> bool: ...
+
+    def may_take(self, wants: Wants, preemptor: Preemptor) -> bool: ...
+
+
 class Wakeups:
     """Keeps the queue in step with the cluster state."""
 
-    def __init__(self, cluster: Cluster, queue: JobQueue, jobs: Jobs, timers: Sequence[GangTimer]) -> None:
+    def __init__(
+        self, cluster: Cluster, queue: JobQueue, jobs: Jobs, timers: Sequence[GangTimer], shares: Shares
+    ) -> None:
         self._cluster, self._queue, self._jobs, self._timers = cluster, queue, jobs, timers
+        self._shares = shares
         self._nodes_seen = (0, 0)
 
     def deliver(self) -> None:
@@ -34,6 +46,7 @@ class Wakeups:
             self._deliver(self._cluster.changes.take())
 
     def _deliver(self, changes: Changes) -> None:
+        self._jobs.regroup(changes.regrouped)
         self._jobs.refresh(changes.groups)
         for timer in self._timers if changes.groups else ():
             timer.look_at(changes.groups)
@@ -68,6 +81,8 @@ class Wakeups:
                 by_nodes[node, other] = by_nodes.get((node, other), EventKind.NONE) | local
         if anywhere:
             self._queue.wake(anywhere, _no_room)
+        if self._shares.have_moved() or anywhere & EventKind.QUEUES:
+            self._queue.wake(EventKind.SHARES, self._shares.may_take)
         room = Room(self._cluster)
         for (node, other), local in by_nodes.items():
             rows = [row for name in (node, other) if (row := self._cluster.nodes.row_of(name)) is not None]

@@ -54,3 +54,14 @@ def test_each_pod_is_told_for_itself():
     restraint = Throttle(Clock())
     restraint.hold_back("a", said("500 Insufficient cpu"))
     assert not restraint.hold_back("b", said("499 Insufficient cpu"))
+
+
+def test_what_was_held_back_is_not_told_after_something_newer():
+    """A gang of hundreds is told new figures now and then; that its time is up, it is told at once."""
+    clock = Clock()
+    restraint = Throttle(clock)
+    assert not restraint.hold_back("a", said("500 Insufficient cpu"))
+    assert restraint.hold_back("a", said("499 Insufficient cpu"))
+    restraint.say("a", "timed out after 600s")
+    clock.now = 10
+    assert restraint.take_due() == []

@@ -15,10 +15,12 @@ import structlog
 
 from koordpy import metrics
 from koordpy.api.keys import SCHEDULER_ERROR
+from koordpy.api.podgroup.frontends import name_of
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError
 from koordpy.kube.writes import BindOutcome, bind
 from koordpy.plan.framework.answers import Placement, Refusal
+from koordpy.plan.placement.gang_rules import is_satisfied
 from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.execute.lanes import Lanes
 from koordpy.scheduler.execute.volumes import VolumeBinder, VolumesNotBound
@@ -27,12 +29,13 @@ from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.report.reporter import Reporter, ref
 from koordpy.state.cluster import Cluster
 from koordpy.state.events import EventKind
+from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.pods import PodRecord
 
 log = structlog.get_logger()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Release:
     """The pods of one job whose binds are in flight."""
 
@@ -43,6 +46,7 @@ class _Release:
     of_gangs: bool
     given_up: bool = False
     nodes: dict[str, list[str]] = field(default_factory=dict)  # gang -> nodes of those that were bound
+    followers: list[_Release] = field(default_factory=list)  # surplus of its gangs, which starts after them
 
 
 class Binder:
@@ -61,6 +65,11 @@ class Binder:
     ) -> None:
         self._client, self._cluster, self._jobs = client, cluster, jobs
         self._reporter, self._volumes, self._lanes, self._in_flight = reporter, volumes, lanes, in_flight
+        self._waiting: list[_Release] = []  # for their volumes, oldest first
+
+    def start_over(self) -> None:
+        """Another term of leadership: nothing that was released before waits any more."""
+        self._waiting.clear()
 
     def release(self, placements: Sequence[Placement], ticket: Ticket, *, of_gangs: bool) -> None:
         """All of these may be bound; or, if this raises, none of them is."""
@@ -68,12 +77,15 @@ class Binder:
         release = _Release(ticket, placements, len(with_volumes), len(placements), of_gangs)
         self._in_flight.add((placement.uid, placement.node) for placement in placements)
         try:
+            if with_volumes:
+                self._waiting.append(release)
             for placement in with_volumes:
                 self._lanes.volume_binds.put(partial(self._bind_volumes, release, placement))
-            if not with_volumes:
+            if not with_volumes and not self._follows(release):
                 self._bind_all(release)
         except BaseException:
             release.given_up = True
+            self._waits_no_more(release)
             for placement in placements:
                 self._in_flight.end(placement.uid)
             raise
@@ -88,21 +100,58 @@ class Binder:
             await self._volumes.bind(placement.volumes, placement.node)
             if self._cluster.nodes.row_of(placement.node) is None:
                 raise VolumesNotBound(f"node {placement.node} is gone")  # noqa: TRY301
+            release.volumes_left -= 1
+            if not release.volumes_left and not release.given_up and not self._follows(release):
+                self._go_on(release)
         except (VolumesNotBound, ApiError) as error:
             self._give_up(release, error)
-            return
         except Exception as error:
             log.exception("call_failed", hint="please report this; the job is tried again")
             self._give_up(release, error)
+
+    def _follows(self, release: _Release) -> bool:
+        """Members that are not free, of gangs that wait for volumes since before: if those go back, these do too."""
+        groups = self._tied_groups(release) if self._waiting else set()
+        for first in self._waiting:
+            if first is release:
+                break
+            if not groups.isdisjoint(self._tied_groups(first)):
+                first.followers.append(release)
+                return True
+        return False
+
+    def _tied_groups(self, release: _Release) -> set[GangGroup]:
+        gangs = self._cluster.gangs
+        records = (self._cluster.pods.get(placement.uid) for placement in release.placements)
+        return {gangs.group_of(each.gang) for each in records if each is not None and not gangs.is_free(each)}
+
+    def _go_on(self, release: _Release) -> None:
+        """All volumes are there, and so are those of the gangs that it follows, or these have gone back."""
+        if gangs := self._broken_gangs(release):
+            self._give_up(release, VolumesNotBound(f"{gangs} lost members while volumes were being bound"))
             return
-        release.volumes_left -= 1
-        if release.volumes_left or release.given_up:
-            return
-        gone = [each.uid for each in release.placements if each.uid not in self._cluster.pods]
-        if gone and len(release.placements) > 1:  # the wait was long, and the gang may be complete no more
-            self._give_up(release, VolumesNotBound("a member was deleted while volumes were being bound"))
-        else:
-            self._bind_all(release)
+        self._bind_all(release)
+        self._waits_no_more(release)
+
+    def _waits_no_more(self, release: _Release) -> None:
+        """It is bound, or has gone back: those that follow it are asked about."""
+        if release in self._waiting:
+            self._waiting.remove(release)
+        followers, release.followers = release.followers, []
+        for each in followers:
+            if not each.volumes_left and not each.given_up and not self._follows(each):
+                self._go_on(each)
+
+    def _broken_gangs(self, release: _Release) -> str:
+        """The wait was long, and Permit is asked again: gangs that may not start any more, as messages name them.
+
+        Members may have been deleted, or be terminating. A surplus pod may be all that is left of a gang that had
+        started when it was released: it waits for the others again.
+        """
+        records = (self._cluster.pods.get(placement.uid) for placement in release.placements)
+        of_gangs = {record.gang: record for record in records if record is not None and record.gang}
+        broken = [gang for gang, record in of_gangs.items() if not is_satisfied(record, self._cluster)]
+        return ", ".join(f"gang {name_of(gang)}" for gang in sorted(broken))
 
     def _give_up(self, release: _Release, problem: Exception) -> None:
         """Nothing of the job is bound yet, so all of it goes back."""
@@ -113,13 +162,14 @@ class Binder:
             record = self._cluster.pods.get(placement.uid)
             if record is not None:
                 self._bind_failed(record, release.ticket, problem)
+        self._waits_no_more(release)
 
     # --- pods ---
 
     def _bind_all(self, release: _Release) -> None:
         for placement in release.placements:
             record = self._cluster.pods.get(placement.uid)
-            if record is None:
+            if record is None or record.node != placement.node:  # gone, terminating, or bound by somebody else
                 release.binds_left -= 1
             else:
                 self._lanes.binds.put(partial(self._bind, release, record, placement.node))
@@ -170,7 +220,11 @@ class Binder:
         waited_s = time.monotonic() - release.ticket.first_seen
         for gang_id, nodes in release.nodes.items():
             log.info(
-                "gang_started", gang=gang_id, members=len(nodes), nodes=len(set(nodes)), waited_s=round(waited_s, 3)
+                "gang_started",
+                gang=name_of(gang_id),
+                members=len(nodes),
+                nodes=len(set(nodes)),
+                waited_s=round(waited_s, 3),
             )
             gang = self._cluster.gangs.get(gang_id)
             if gang is not None:

@@ -3,7 +3,8 @@
 The order is such that a failure or a crash between any two calls does no harm. The room is kept in memory before
 anything is sent. No victim is deleted before all have been told. A victim's condition names the job that it leaves for,
 before the victim is deleted: the next leader sees it terminating and goes on with that. If the API server refuses some
-eviction for good, or the job is not there any more, the rest are not sent, and the nominations are cleared.
+eviction for good, or the job is not there any more, the rest are not sent, and the nominations are cleared. Where a
+gang goes as a whole, all deletes are sent as a dry run first: a refused one must not leave a part of the gang behind.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -55,6 +56,7 @@ class _Run:
     left: int = 0  # victims that the step under way has not dealt with
     deleted: list[PodRecord] = field(default_factory=list)
     withdrawn: bool = False
+    why: str = ""  # by what right, where it is not their lower priority
     looked_at: int = -1  # how many nominations had ended when all members were seen with theirs
     displaced: list[PodRef] = field(default_factory=list)  # less important pods that lost their nominations
 
@@ -95,6 +97,10 @@ class Evictor:
         pods = self._cluster.pods
         return run is not None and any(uid in pods and not pods[uid].terminating for uid in run.victims)
 
+    def victims(self) -> set[str]:
+        """UIDs of all that are being evicted, whether the watch shows them terminating or not."""
+        return {uid for run in self._runs.values() for uid in run.victims}
+
     def refused(self, preemptor: Preemptor) -> str:
         """Why a pod within a job's reach is not evicted although its labels allow it; empty if there is none."""
         pods, may_take = self._cluster.pods, self._cluster.eviction_policy.may_take
@@ -125,7 +131,7 @@ class Evictor:
         self.ended(key, "repeated")
         members = frozenset(each.uid for each in found.nominations)
         victims = {each.uid: each for each in found.victims}
-        run = self._runs[key] = _Run(key, job, trigger, victims, members, staying=set(victims))
+        run = self._runs[key] = _Run(key, job, trigger, victims, members, staying=set(victims), why=found.why)
         names = [victim.key for victim in found.victims]
         log.info(
             "preempting",
@@ -134,6 +140,7 @@ class Evictor:
             nodes=len({victim.node for victim in found.victims}),
             evicted=names if len(names) <= _MOST_NAMES else [*names[:_MOST_NAMES], "..."],
         )
+        goes_whole = self._goes_whole(found.victims)
         self._cluster.gangs.begin_evictions(found.victims)
         for pod in found.displaced:
             self._cluster.nominate(pod.uid, "")
@@ -142,7 +149,7 @@ class Evictor:
             self._cluster.nominate(each.uid, each.node)
         if found.victims:
             metrics.PREEMPTION_VICTIMS.observe(len(found.victims))
-            self._each(run, self._tell)
+            self._each(run, self._rehearse if goes_whole else self._tell)
         else:
             self._nominate(run)
 
@@ -179,6 +186,12 @@ class Evictor:
 
     # --- victims ---
 
+    def _goes_whole(self, victims: Iterable[PodRecord]) -> bool:
+        """Whether several members of a gang leave because it cannot spare them."""
+        losses = Counter(victim.gang for victim in victims if victim.gang)
+        gangs = ((self._cluster.gangs.get(gang_id), lost) for gang_id, lost in losses.items() if lost > 1)
+        return any(gang is not None and lost > gang.expendable for gang, lost in gangs)
+
     def _each(self, run: _Run, step: _Step) -> None:
         run.left = len(run.victims)
         for victim in run.victims.values():
@@ -202,7 +215,13 @@ class Evictor:
         if not run.left and step == self._delete:
             self._tell_gangs(run)
         if not run.left and self._goes_on(run):
-            self._each(run, self._delete) if step == self._tell else self._nominate(run)
+            self._next(run, step)
+
+    def _next(self, run: _Run, step: _Step) -> None:
+        if step == self._delete:
+            self._nominate(run)
+        else:
+            self._each(run, self._tell if step == self._rehearse else self._delete)
 
     async def _take_step(self, run: _Run, victim: PodRecord, step: _Step) -> None:
         current = self._cluster.pods.get(victim.uid)
@@ -250,6 +269,14 @@ class Evictor:
             run.looked_at = self._cluster.nominations.ended
         return True
 
+    async def _rehearse(self, run: _Run, victim: PodRecord) -> None:  # noqa: ARG002 - as every step
+        """Raises what deleting it would."""
+        try:
+            await delete_pod(self._client, ref(victim), dry_run=True)
+        except Invalid as error:
+            if error.status != 400:  # 400: an old admission webhook with side effects, which cannot be asked
+                raise
+
     async def _tell(self, run: _Run, victim: PodRecord) -> None:
         await say_disrupted(self._client, ref(victim), Disruption(run.message, victim.generation, self._wall()))
 
@@ -257,7 +284,7 @@ class Evictor:
         await delete_pod(self._client, ref(victim))
         metrics.writes("eviction", "ok").inc()
         run.deleted.append(victim)
-        self._reporter.preempted(victim, run.job, run.trigger)
+        self._reporter.preempted(victim, run.job, run.trigger, run.why)
 
     def _tell_gangs(self, run: _Run) -> None:
         """Whoever looks at a victim's gang is told too, once for all of its members."""
@@ -265,7 +292,7 @@ class Evictor:
         for gang_id, members in lost.items():
             gang = self._cluster.gangs.get(gang_id)
             if gang is not None:
-                self._reporter.gang_preempted(gang, members, run.job, run.trigger)
+                self._reporter.gang_preempted(gang, members, run.job, run.trigger, run.why)
 
     def _protect(self, victim: PodRecord, problem: str) -> None:
         """Permissions or a webhook forbid it: others are sought, lest they be evicted again and again in vain."""

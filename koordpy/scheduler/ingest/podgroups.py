@@ -1,48 +1,105 @@
-"""PodGroups into gangs, and whether there are PodGroups at all."""
+"""The objects of gangs into the state, one sink for each API version, and whether they can exist at all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
 import structlog
 
-from koordpy.api.podgroup import PodGroup
+from koordpy.api.meta import ObjectMeta
+from koordpy.api.podgroup.claims import owner_gang
+from koordpy.api.podgroup.frontends import COSCHEDULING, FRONT_END_OF_API, FrontEnd, gang_id
+from koordpy.api.podgroup.gangobject import GangObject
+from koordpy.api.podgroup.schedulingspec import SchedulingSpec, controller_of, gang_object_of
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
 
 log = structlog.get_logger()
 
 
-class PodGroupSink:
-    """The sink of the watch of PodGroups of one API group."""
+class _Object:
+    """Whatever has metadata."""
 
-    def __init__(self, api_group: str, cluster: Cluster, wakeups: Wakeups) -> None:
-        self._api_group, self._cluster, self._wakeups = api_group, cluster, wakeups
+    metadata: ObjectMeta
 
-    def upsert(self, pod_group: PodGroup) -> None:
-        self._set(pod_group.metadata.key, pod_group)
+
+T = TypeVar("T", bound=_Object)
+
+
+class PodGroupSink(Generic[T]):
+    """The sink of the watch of PodGroups of one API version; `read` is the adapter of its API family."""
+
+    def __init__(self, api_version: str, read: Callable[[T], GangObject], cluster: Cluster, wakeups: Wakeups) -> None:
+        self._api_version, self._read = api_version, read
+        self._front_end = FRONT_END_OF_API[api_version]
+        self._cluster, self._wakeups = cluster, wakeups
+
+    def upsert(self, pod_group: T) -> None:
+        self._set(pod_group.metadata.key, self._read(pod_group))
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - of one name there is one at a time
         self._set(key, None)
 
-    def _set(self, key: str, pod_group: PodGroup | None) -> None:
-        self._cluster.set_pod_group(self._api_group, key, pod_group)
+    def _set(self, key: str, obj: GangObject | None) -> None:
+        self._cluster.set_gang_object(self._api_version, gang_id(self._front_end, key), obj)
         self._wakeups.deliver()
 
 
-class PodGroupDefinitions:
-    """Whether PodGroups are installed, in one of their API groups at least; said once if not."""
+class SchedulingSpecSink:
+    """The sink of the watch of SchedulingSpecs. They are joined to pods by their controller, and not by name."""
+
+    def __init__(self, api_version: str, cluster: Cluster, wakeups: Wakeups) -> None:
+        self._api_version, self._cluster, self._wakeups = api_version, cluster, wakeups
+        self._gangs: dict[str, str] = {}  # namespace/name -> the gang of its owner
+        self._specs: dict[str, dict[str, GangObject]] = {}  # gang -> SchedulingSpecs of that owner, by key
+
+    def upsert(self, spec: SchedulingSpec) -> None:
+        key, owner = spec.metadata.key, controller_of(spec.metadata)
+        gang = owner_gang(spec.metadata.namespace, owner) if owner is not None else ""
+        if self._gangs.get(key, gang) != gang:
+            self.remove(key, "")
+        if gang:
+            self._gangs[key] = gang
+            self._specs.setdefault(gang, {})[key] = gang_object_of(spec)
+            self._set(gang)
+
+    def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - of one name there is one at a time
+        gang = self._gangs.pop(key, "")
+        if gang:
+            self._specs[gang].pop(key, None)
+            self._set(gang)
+
+    def _set(self, gang: str) -> None:
+        """Of several SchedulingSpecs of one owner the oldest counts."""
+        specs = self._specs[gang]
+        if not specs:
+            del self._specs[gang]
+        oldest = min(specs.values(), key=lambda each: (each.created or "", each.name), default=None)
+        self._cluster.set_gang_object(self._api_version, gang, oldest)
+        self._wakeups.deliver()
+
+
+class GangDefinitions:
+    """Which objects of gangs are installed; that none of Koordinator's kind is, is said once."""
 
     def __init__(self, cluster: Cluster, wakeups: Wakeups) -> None:
         self._cluster, self._wakeups = cluster, wakeups
 
-    def served(self, api_group: str, served: bool) -> None:
-        gangs = self._cluster.gangs
-        before = gangs.pod_groups_served
-        gangs.set_served(api_group, served=served)
-        if before and not gangs.pod_groups_served:
+    def served(self, api_version: str, served: bool) -> None:
+        front_end = FRONT_END_OF_API[api_version]
+        before = self._cluster.gangs.is_served(front_end)
+        self._cluster.set_served(front_end, api_version, served=served)
+        if front_end is COSCHEDULING:
+            self._tell(front_end, api_version, before=before)
+        self._wakeups.deliver()
+
+    def _tell(self, front_end: FrontEnd, api_version: str, *, before: bool) -> None:
+        now = self._cluster.gangs.is_served(front_end)
+        if before and not now:
             log.warning(
                 "podgroups_not_installed",
                 hint="koordpy crds | kubectl apply -f -; until then pods that name a PodGroup wait",
             )
-        elif gangs.pod_groups_served and not before:
-            log.info("podgroups_installed", api_group=api_group)
-        self._wakeups.deliver()
+        elif now and not before:
+            log.info("podgroups_installed", api_version=api_version)

@@ -32,12 +32,12 @@ class PodSink:
         wakeups: Wakeups,
         in_flight: InFlight,
         *,
-        on_pending: Callable[[Pod, PodRecord], None],
+        on_pending: tuple[Callable[[Pod, PodRecord], None], ...],
         on_gone: tuple[Callable[[str], None], ...] = (),
         on_foreign_bind: Callable[[PodRecord], None] = lambda _: None,
     ) -> None:
         self._cluster, self._jobs, self._wakeups, self._in_flight = cluster, jobs, wakeups, in_flight
-        self._on_pending = on_pending  # is told each pod that has no node
+        self._on_pending = on_pending  # each is told every pod that has no node
         self._on_gone = on_gone  # each is told the UID of a pod that is gone or finished
         self._on_foreign_bind = on_foreign_bind  # is told of a pod that was pending, and was not bound by us
 
@@ -56,14 +56,15 @@ class PodSink:
         elif record.terminating:  # an assumption about a terminating pod holds room for nobody
             self._cluster.forget(record.uid)
         else:
-            self._on_pending(pod, record)
-        if record.defect:
+            for tell in self._on_pending:
+                tell(pod, record)
+        if record.own_shape is None:
             self._complain(record)
         self._jobs.pod_changed(record)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - pods are known by UID
         self._cluster.remove_pod(uid)
-        self._cluster.gangs.finished_gone(uid)
+        self._cluster.forget_finished(uid)
         self._gone(uid)
 
     def settle(self) -> None:

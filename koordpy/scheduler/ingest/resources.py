@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from koordpy.api import topology
+from koordpy.api import queue, topology
+from koordpy.api.coordination import Lease
 from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import GROUPS, VERSION, PodGroup
-from koordpy.api.policy import PodDisruptionBudget
+from koordpy.api.podgroup import kai, native, schedulingspec
+from koordpy.api.podgroup.coscheduling import GROUPS, VERSION, PodGroup
+from koordpy.api.policy import PodDisruptionBudget, PriorityClass
 from koordpy.api.storage import (
     CSIDriver,
     CSINode,
@@ -30,10 +32,44 @@ from koordpy.kube.watch.reflector import Resource
 # Finished pods too: a member that has succeeded counts for its gang.
 PODS = Resource("/api/v1/pods", Decoder("Pod", Pod))
 NODES = Resource("/api/v1/nodes", Decoder("Node", Node))
-POD_GROUPS = {
+POD_GROUPS = {  # of the coscheduling kind, by API group
     group: Resource(f"/apis/{group}/{VERSION}/podgroups", Decoder("PodGroup", PodGroup), optional=True)
     for group in GROUPS
 }
+KAI_POD_GROUPS = Resource(f"/apis/{kai.API_VERSION}/podgroups", Decoder("PodGroup", kai.KaiPodGroup), optional=True)
+NATIVE_POD_GROUPS = {
+    version: Resource(
+        f"/apis/{native.GROUP}/{version}/podgroups",
+        Decoder("PodGroup", native.NativePodGroup),
+        optional=True,
+        of_a_version=True,
+    )
+    for version in native.VERSIONS
+}
+SCHEDULING_SPECS = Resource(
+    f"/apis/{schedulingspec.API_VERSION}/schedulingspecs",
+    Decoder("SchedulingSpec", schedulingspec.SchedulingSpec),
+    optional=True,
+)
+# The objects of gangs of every front-end, by API version.
+GANG_OBJECTS: dict[str, Resource[Any]] = {
+    **{f"{group}/{VERSION}": resource for group, resource in POD_GROUPS.items()},
+    kai.API_VERSION: KAI_POD_GROUPS,
+    **{f"{native.GROUP}/{version}": resource for version, resource in NATIVE_POD_GROUPS.items()},
+    schedulingspec.API_VERSION: SCHEDULING_SPECS,
+}
+QUEUES = Resource(
+    f"/apis/{queue.GROUP}/{queue.VERSION}/{queue.PLURAL}", Decoder(queue.KIND, queue.Queue), optional=True
+)
+PRIORITY_CLASSES = Resource("/apis/scheduling.k8s.io/v1/priorityclasses", Decoder("PriorityClass", PriorityClass))
+
+
+def lease(namespace: str, name: str) -> Resource[Lease]:
+    """One lease, such as that of the grouper."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    return Resource(path, Decoder("Lease", Lease), field_selector=f"metadata.name={name}")
+
+
 TOPOLOGIES = Resource(
     f"/apis/{topology.GROUP}/{topology.VERSION}/clusternetworktopologies",
     Decoder(topology.KIND, TopologyObject),

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from koordpy import metrics
+from koordpy.api.podgroup.frontends import names_of
 from koordpy.plan.framework.answers import Refusal
 from koordpy.scheduler.queue.active import ActiveQueue
 from koordpy.scheduler.queue.heap import TicketHeap
@@ -73,6 +74,11 @@ class JobQueue:
     def get(self, key: str) -> Ticket | None:
         return self._tickets.get(key)
 
+    @property
+    def any_active(self) -> bool:
+        """Whether there is a job to be tried now."""
+        return self._active.first() is not None
+
     def counts(self) -> dict[State, int]:
         """How many pods are in each state."""
         counts = dict.fromkeys(State, 0)
@@ -111,20 +117,34 @@ class JobQueue:
             self.remove(key)
         first_seen = known.first_seen if known is not None else self._clock()
         ticket = self._tickets[key] = Ticket(key, name, priority, equivalence, since=created, first_seen=first_seen)
-        ticket.completing = completing
+        ticket.completing, ticket.created = completing, created
         self._activate(ticket, "PodUpdate" if known is not None else "PodAdd")
 
     def update(
-        self, key: str, *, priority: int, created: float, pods: int, ready: bool, completing: bool = False
+        self,
+        key: str,
+        *,
+        priority: int,
+        created: float,
+        pods: int,
+        ready: bool,
+        completing: bool = False,
+        preempts_at: int | None = None,
+        queue: str = "",
     ) -> None:
         """Gangs appeared or changed: to be tried now if they are ready, else soon, so that they are told why."""
         ticket = self._tickets.get(key)
         if ticket is None:
-            unknown = Equivalence((), "", key)  # what it is equivalent to is known after the first attempt
-            ticket = Ticket(key, key, priority, unknown, since=created, first_seen=self._clock(), state=State.GONE)
+            unknown = Equivalence((), "", key, queue=queue)  # what it is equivalent to is known after the first attempt
+            name, now = names_of(key), self._clock()
+            ticket = Ticket(key, name, priority, unknown, since=created, first_seen=now, state=State.GONE)
             self._tickets[key] = ticket
         self._leave_class(ticket)
         ticket.priority, ticket.pods, ticket.completing = priority, pods, completing
+        ticket.preempts_at, ticket.request, ticket.created = preempts_at, None, created
+        if ticket.queue != queue:
+            ticket.equivalence = ticket.equivalence._replace(queue=queue)
+            self._push_active(ticket) if ticket.state is State.ACTIVE else None
         if not ticket.failures:
             ticket.since = created
         if ready:
@@ -253,11 +273,16 @@ class JobQueue:
             first = waiting.heap.first() if awaited and equivalence.wants else None
             if first is None:
                 continue
-            if awaited & ~ON_ONE_NODE or equivalence.anywhere or has_room(equivalence.wants, first.preemptor):
+            asked_about = ON_ONE_NODE | EventKind.SHARES
+            if awaited & ~asked_about or equivalence.anywhere or has_room(equivalence.wants, first.preemptor):
                 self._activate_equivalent(equivalence, is_event=True)
-            else:
+            elif awaited & ON_ONE_NODE:
                 # What was wrong with the node is mended, and now it lacks room: from here on, room helps too.
                 waiting.wake_on |= EventKind.NODE_GREW | EventKind.ROOM_FREED
+
+    def activate_like(self, equivalence: Equivalence) -> None:
+        """A job that was one of these evicts others: the next of them may do so, too."""
+        self._activate_equivalent(equivalence)
 
     def also_wake_on(self, key: str, kind: EventKind) -> None:
         """An unschedulable job lacks more than its refusal says: it has lost what it held."""

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from koordpy.plan.framework.answers import Refusal
+from koordpy.state.arrays import Ints
 from koordpy.state.eviction import Preemptor
 from koordpy.state.shapes import Shape
 
@@ -45,6 +46,7 @@ class Ticket:
     equivalence: Equivalence
     since: float  # creation, or the last failure: one big job that never fits must not stay at the head for ever
     first_seen: float
+    created: float = 0.0  # of the job, whatever came of its attempts
     state: State = State.ACTIVE
     failures: int = 0
     ready_at: float = 0.0  # end of the back-off
@@ -53,6 +55,8 @@ class Ticket:
     unschedulable_since: float = 0.0
     refusal: Refusal | None = None  # the answer to its last attempt, for whoever asks why it is pending
     pods: int = 1
+    request: Ints | None = None  # what its next step asks for, as queues count it; None: to be worked out
+    preempts_at: int | None = None  # the highest priority of its pods, where something else orders the job
     urgent: bool = False  # before everything else, once: it was half-started when we began
     completing: bool = False  # before others of its priority: a gang that runs lacks it, and holds nodes meanwhile
     yielded: bool = False  # it has let another job go first
@@ -66,7 +70,7 @@ class Ticket:
     @property
     def preemptor(self) -> Preemptor:
         """Whom it may evict, at most: the search takes the lowest priority of its members, and this is the highest."""
-        return Preemptor(self.priority)
+        return Preemptor(self.priority if self.preempts_at is None else self.preempts_at, self.queue)
 
     @property
     def rank(self) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Literal
 
@@ -17,7 +17,7 @@ import structlog
 
 from koordpy import metrics
 from koordpy.api.gangs import Complaint, describe
-from koordpy.api.keys import GANG_TIMEOUT, MIN_AVAILABLE, PLACEMENT, SIGS_MIN_AVAILABLE
+from koordpy.api.keys import GANG_TIMEOUT, MIN_AVAILABLE, PLACEMENT, RESERVED_START, SIGS_MIN_AVAILABLE
 from koordpy.kube.client import Client, NotLeading
 from koordpy.kube.errors import ApiError, Conflict, NotFound
 from koordpy.kube.events import EventRecorder, Note
@@ -112,10 +112,10 @@ class Reporter:
         elif gang is not None and gang.told and (gang.pending or gang.waiting):
             self._warn_gang(gang)
 
-    def preempted(self, victim: PodRecord, job: str, trigger: PodRecord) -> None:
+    def preempted(self, victim: PodRecord, job: str, trigger: PodRecord, why: str = "") -> None:
         """The victim is on its way out."""
         by = f"gang {job}" if trigger.gang else f"pod {trigger.uid}"
-        note = f"Preempted by {by} on node {victim.node}, for pod {trigger.key}"
+        note = f"Preempted by {by} on node {victim.node}, for pod {trigger.key}" + (f"; {why}" if why else "")
         self._event(victim, "Normal", "Preempted", "Preempting", note, controller=trigger.scheduler)
 
     def evicted_as_stale(self, victim: PodRecord, text: str) -> None:
@@ -126,7 +126,7 @@ class Reporter:
 
     def gang_refused(self, gang: Gang, refusal: Refusal) -> None:
         """Its members have been told; whoever looks at the PodGroup is told too."""
-        if gang.pod_group is not None and gang.told != refusal.message:
+        if gang.object is not None and gang.told != refusal.message:
             gang.told = refusal.message
             self._warn_gang(gang)
 
@@ -138,36 +138,37 @@ class Reporter:
         """All binds of a release are through."""
         gang.told = ""
         self._repeats.forget(gang.id)
-        if gang.pod_group is not None:
+        if gang.object is not None:
             self.gang_event(
                 gang,
                 "Normal",
                 "Scheduled",
-                f"gang {gang.id}: {_count(pods, 'member')} bound to {_count(nodes, 'node')}",
+                f"gang {gang.name}: {_count(pods, 'member')} bound to {_count(nodes, 'node')}",
             )
 
-    def gang_preempted(self, gang: Gang, members: int, job: str, trigger: PodRecord) -> None:
+    def gang_preempted(self, gang: Gang, members: int, job: str, trigger: PodRecord, why: str = "") -> None:
         """Members of it were evicted, each of which has been told by itself."""
-        if gang.pod_group is not None:
+        if gang.object is not None:
             by = f"gang {job}" if trigger.gang else f"pod {job}"
-            text = f"Preempted by {by}: {_count(members, 'member')} of gang {gang.id} evicted, for pod {trigger.key}"
+            text = f"Preempted by {by}: {_count(members, 'member')} of gang {gang.name} evicted, for pod {trigger.key}"
+            text += f"; {why}" if why else ""
             self.gang_event(gang, "Normal", "Preempted", text)
 
     def placed(self, gang: Gang, rating: Rating) -> None:
         """How close together its members are: on the PodGroup, as an annotation and an event."""
-        about = _pod_group_ref(gang)
+        about = _object_ref(gang)
         if about is None:
             return
         domains = ", ".join(f"{count} of {layer}" for layer, count in rating.used.items())
         where = f"gathered in {rating.layer} {rating.domain}" if rating.domain else "spread over the cluster"
-        text = f"gang {gang.id} is {where}: {domains}; score {rating.score:g}"
+        text = f"gang {gang.name} is {where}: {domains}; score {rating.score:g}"
         self.gang_event(gang, "Normal", "Placed", text)
         value = msgspec.json.encode(rating._asdict()).decode()
         self._lane.put(partial(self._annotate_group, about, {PLACEMENT: value}))
 
-    async def _annotate_group(self, about: ObjectRef, annotations: dict[str, str]) -> None:
+    async def _annotate_group(self, about: ObjectRef, annotations: Mapping[str, str | None]) -> None:
         try:
-            await annotate_object(self._client, about, "podgroups", annotations)
+            await annotate_object(self._client, about, f"{about.kind.lower()}s", annotations)
         except (NotFound, NotLeading):
             return
         except ApiError as error:
@@ -178,10 +179,44 @@ class Reporter:
     def gang_event(self, gang: Gang, kind: _Kind, reason: str, text: str) -> None:
         """On its PodGroup, or on its oldest member where there is none."""
         oldest = min(gang.all_live(), key=lambda member: (member.created, member.name), default=None)
-        about = _pod_group_ref(gang) or (ref(oldest).as_object if oldest is not None else None)
+        about = _object_ref(gang) or (ref(oldest).as_object if oldest is not None else None)
         if about is not None:
             scheduler = oldest.scheduler if oldest is not None else "koordpy"
             self._lane.put(partial(self._record, Note(about, kind, reason, "Scheduling", text, scheduler)))
+
+    def object_event(self, about: ObjectRef, kind: _Kind, reason: str, text: str, scheduler: str) -> None:
+        """On some other object of a user's."""
+        self._lane.put(partial(self._record, Note(about, kind, reason, "Scheduling", text, scheduler)))
+
+    def claimed_twice(self, pod: PodRecord, text: str) -> None:
+        """Several front-ends claim a pod."""
+        if self._is_new_complaint(pod.uid, text):
+            self._event(pod, "Warning", "ConflictingGangs", "Scheduling", text)
+
+    def reserved(self, gangs: Iterable[str], members: Iterable[PodRecord], at: str | None) -> None:
+        """Nodes are reserved for a job from a moment on, or no more (None): on its gangs' objects, else on its pods."""
+        found = [gang for each in gangs if (gang := self._cluster.gangs.get(each)) is not None]
+        with_objects = [gang for gang in found if gang.object is not None]
+        for gang in with_objects:
+            about = _object_ref(gang)
+            assert about is not None
+            self._lane.put(partial(self._annotate_group, about, {RESERVED_START: at}))
+            if at is not None:
+                self.gang_event(gang, "Normal", "Reserved", f"gang {gang.name} is reserved to start at {at}")
+        for pod in () if with_objects else members:
+            self._lane.put(partial(self._annotate_pod, ref(pod), {RESERVED_START: at}))
+            if at is not None:
+                self._event(pod, "Normal", "Reserved", "Scheduling", f"reserved to start at {at}")
+
+    async def _annotate_pod(self, pod: PodRef, annotations: Mapping[str, str | None]) -> None:
+        try:
+            await annotate(self._client, pod, annotations)
+        except (NotFound, NotLeading):
+            return
+        except ApiError as error:
+            self._lost("annotation", f"{pod.namespace}/{pod.name}", error)
+            return
+        metrics.writes("annotation", "ok").inc()
 
     def complain(self, gang: Gang, more: Iterable[Complaint] = ()) -> None:
         """Values of its configuration that cannot be used: one warning each, to whoever wrote them."""
@@ -296,7 +331,7 @@ class Reporter:
 def _lacks_minimum(gang: Gang) -> bool:
     """Nobody says one. Where somebody says one that cannot be used, that is complained about."""
     said = (complaint.key for declaration, _ in gang.declarations() for complaint in declaration.complaints)
-    if gang.spec.minimum is not None or gang.by_pod_group:
+    if gang.spec.minimum is not None or gang.needs_object:
         return False
     return not any(key in (MIN_AVAILABLE, SIGS_MIN_AVAILABLE) for key in said)
 
@@ -310,9 +345,6 @@ def ref(pod: PodRecord) -> PodRef:
     return PodRef(pod.namespace, pod.name, pod.uid)
 
 
-def _pod_group_ref(gang: Gang) -> ObjectRef | None:
-    pod_group = gang.pod_group
-    if pod_group is None:
-        return None
-    meta = pod_group.metadata
-    return ObjectRef(gang.api_version, "PodGroup", meta.namespace, meta.name, meta.uid)
+def _object_ref(gang: Gang) -> ObjectRef | None:
+    obj = gang.object
+    return ObjectRef(obj.api_version, obj.kind, obj.namespace, obj.name, obj.uid) if obj is not None else None

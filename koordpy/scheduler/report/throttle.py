@@ -8,7 +8,7 @@ for the evictions. Nothing is lost: what was held back last is said when its tim
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import lru_cache
 
 from koordpy.plan.framework.answers import Refusal
@@ -27,12 +27,13 @@ class Throttle:
         self._late: dict[str, Refusal] = {}
 
     def said(self, uid: str) -> str | None:
-        """The message that a pod was told last; None: we do not know, and the API server's word counts."""
+        """The message that a pod was told last; None: nothing, and the API server's word counts; "": not certain."""
         return self._said.get(uid)
 
     def say(self, uid: str, message: str) -> None:
-        """A pod is told this."""
+        """A pod is told this, and nothing that was held back before."""
         self._said[uid] = message
+        self._late.pop(uid, None)
 
     def hold_back(self, uid: str, refusal: Refusal) -> bool:
         """Whether this is to be said later, or never if something else happens first."""
@@ -61,8 +62,18 @@ class Throttle:
         self._late.pop(uid, None)
 
     def clear(self) -> None:
-        """It is not certain what was said: everything is said again, unless the API server has it."""
+        """Nothing was said, as far as we know: the API server's word counts."""
         self._said.clear()
+        self._told.clear()
+        self._late.clear()
+
+    def doubt(self, told_again: Container[str], others: Container[str]) -> None:
+        """It is not certain what was said, and some of it may be on its way: all of it is said again, by UIDs.
+
+        `others` are those whom nobody tells anything again: what is on its way to them must get there.
+        """
+        said = {uid: "" if uid in told_again else message for uid, message in self._said.items()}
+        self._said = {uid: message for uid, message in said.items() if uid in told_again or uid in others}
         self._told.clear()
         self._late.clear()
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import SIGS_GROUP, PodGroup
+from koordpy.api.podgroup.coscheduling import GROUPS, SIGS_GROUP, VERSION, PodGroup
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.scheduler.settings import GangSettings
 from tests.builders import Json, pod_json, typed, with_identity
@@ -23,13 +23,18 @@ TIMED_OUT = f"{KOORDINATOR}/timeout"
 _PROFILE = replace(default_profile(SCHEDULER), preempts=False)
 
 
+def pod_group_sinks(rig: Rig) -> dict[str, Any]:
+    """Of both API groups of the coscheduling kind, by group."""
+    return {group: rig.built.sinks.gang_objects[f"{group}/{VERSION}"] for group in GROUPS}
+
+
 class GangRig(Rig):
     """A rig that is told about PodGroups of both API groups. Nobody is preempted here."""
 
     def __init__(self, *, on_timeout: str = "Abandon", max_gap_percent: int = 100, **given: Any) -> None:
         gangs = GangSettings(on_timeout=on_timeout, max_gap_percent=max_gap_percent, preemption=False)
         super().__init__(_PROFILE, gangs=gangs, **given)
-        self.pod_groups = self.built.sinks.pod_groups
+        self.pod_groups = pod_group_sinks(self)
 
     # --- what the watches say ---
 

@@ -83,6 +83,25 @@ def test_a_gang_that_only_counts_waiting_members_does_so_again_once_it_was_compl
     assert rig.message("a-5").startswith("gang default/a is incomplete: 1 of 4 members")
 
 
+def test_it_does_so_again_also_if_the_news_is_that_a_member_that_ran_has_succeeded():
+    """`a-0` runs from before; of the next two one is bound and one is not; two of two are there when `a-0` succeeds."""
+    api = Binds()
+    rig = GangRig(client=api)
+    rig.node("n1", cpu=3)
+    rig.gang("a", 2, says=saying(policy="only-waiting"))
+    rig.member("a-0", "a", on="n1")
+    rig.members("a", 2)
+    rig.settle()
+    api.refused = {"a-2"}
+    send(rig, 1)
+    rig.member("a-1", "a", on="n1")
+    send(rig)
+    rig.member("a-0", "a", on="n1", phase="Succeeded")
+    rig.settle()
+    assert rig.where("a-2") is None
+    assert rig.message("a-2").startswith("gang default/a is incomplete: 1 of 2 members")
+
+
 def test_a_member_that_was_terminating_and_succeeds_is_replaced():
     """Three of four run when a new leader comes and the fourth is terminating; that it succeeds counts for nothing."""
     rig = GangRig()

@@ -6,7 +6,7 @@ from koordpy.api.pod import Pod
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.scheduler.settings import GangSettings
 from tests.builders import typed
-from tests.scheduler.gangs.rig import POD_GROUP_LABEL, GangRig, member_json
+from tests.scheduler.gangs.rig import POD_GROUP_LABEL, GangRig, member_json, pod_group_sinks
 from tests.scheduler.wakeups.rig import SCHEDULER, Rig, uid
 
 PROTECTED = {"scheduling.koordinator.sh/disable-preemptible": "true"}
@@ -17,7 +17,7 @@ class PreemptingRig(GangRig):
 
     def __init__(self) -> None:
         Rig.__init__(self, default_profile(SCHEDULER), gangs=GangSettings())
-        self.pod_groups = self.built.sinks.pod_groups
+        self.pod_groups = pod_group_sinks(self)
 
     def nominated(self, name: str) -> str:
         return self.cluster.pods[uid(name)].nominated_node

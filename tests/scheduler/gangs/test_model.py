@@ -29,18 +29,22 @@ def seeds() -> range:
 # Worlds that were wrong once, and what was wrong with them; each has its rule in a test of its own, too.
 ONCE_WRONG = (
     448, 547, 865, 1136, 1181, 100059, 100524, 100932, 101283, 101567, 101759, 101901, 102037, 102169, 102229, 103241,
-    104357, 400155, 400309, 400506, 400827, 401260, 401289, 401498, 410256,
+    104357, 400155, 400309, 400506, 400827, 401260, 401289, 401498, 410256, 600069, 700439, 700704,
+    701114, 701324, 701484,
 )  # fmt: skip
+ONCE_WRONG_WITH_MISHAPS = (600345, 600784, 602332, 602375, 605063, 607032, 607262)
+# Worlds in which some gangs, or all, are KAI's, half of them with subgroups.
+WITH_KAI = range(700_004, 700_204, 5)
 # How often a call inside koordpy raises, among the calls that are made from outside.
 MISHAPS = 0.03
 
 
-@pytest.mark.parametrize("seed", [*seeds(), *ONCE_WRONG])
+@pytest.mark.parametrize("seed", [*seeds(), *ONCE_WRONG, *WITH_KAI])
 def test_whatever_happens_gangs_start_whole_and_nobody_is_left_behind(seed: int):
     play(World(seed), seed)
 
 
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("seed", [*seeds(), *ONCE_WRONG_WITH_MISHAPS])
 def test_whatever_raises_in_our_own_code_gangs_start_whole_and_nobody_is_left_behind(seed: int):
     world = World(seed, mishaps=MISHAPS)
     try:

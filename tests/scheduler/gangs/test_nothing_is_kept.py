@@ -46,7 +46,7 @@ def test_members_that_are_replaced_do_not_pile_up_behind_one_that_stays():
             rig.gone(f"a-{number}")
     gang = rig.cluster.gangs.get("default/a")
     assert gang is not None
-    assert [len(each._by_age) < FEW for each in gang._declared.values()] == [True]
+    assert [len(each._ages) < FEW for each in gang._declared.values()] == [True]
 
 
 def test_a_gang_made_again_under_the_same_name_is_told_anew():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koordpy.api.podgroup import SIGS_GROUP, PodGroup
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP, PodGroup, gang_object_of
 from koordpy.state.changes import ChangeLog
 from koordpy.state.gangs.spec import GangDefaults
 from koordpy.state.gangs.table import GangTable
@@ -19,9 +19,9 @@ def pod_group(minimum: int = 2, uid: str = "u1", phase: str = "", **annotations:
 def told(first: PodGroup, second: PodGroup) -> bool:
     changes = ChangeLog()
     gangs = GangTable((), GangDefaults(), changes)
-    gangs.set_pod_group(SIGS_GROUP, "default/a", first)
+    gangs.set_object(SIGS_GROUP, "default/a", gang_object_of(SIGS_GROUP, first))
     changes.take()
-    gangs.set_pod_group(SIGS_GROUP, "default/a", second)
+    gangs.set_object(SIGS_GROUP, "default/a", gang_object_of(SIGS_GROUP, second))
     return bool(changes)
 
 

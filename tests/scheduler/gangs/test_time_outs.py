@@ -98,12 +98,15 @@ class DeafApi:
     def __init__(self) -> None:
         self.is_deaf = True
         self.annotated: list[str] = []
+        self.told: dict[str, str] = {}  # path of a pod -> its last condition
 
     async def write(self, method: str, path: str, body: Any, **_: object) -> bytes:
         if self.is_deaf:
             raise Unavailable("no answer")
         if "annotations" in body.get("metadata", {}):
             self.annotated.append(body["metadata"]["uid"])
+        if path.endswith("/status"):
+            self.told[path] = body["status"]["conditions"][0]["message"]
         return b"{}"
 
 
@@ -146,3 +149,15 @@ def test_an_annotation_of_an_earlier_term_is_not_sent_in_a_later_one(hand_loop):
     api.is_deaf = False
     tell(rig, loop)
     assert api.annotated == []
+
+
+def test_members_are_told_although_an_error_of_ours_comes_in_between(hand_loop):
+    """Everybody else is tried and told again after such an error; those whose time is up are not."""
+    (loop, clock), api = hand_loop, DeafApi()
+    api.is_deaf = False
+    rig = GangRig(client=api, clock=clock)
+    rig.hand_clock = clock
+    run_out(rig)
+    rig.built.parts.recovery.run()
+    tell(rig, loop)
+    assert [text.partition(";")[0] for text in api.told.values()] == ["timed out after 10s"] * 3

@@ -32,7 +32,7 @@ class Instance:
         self.cluster, self.queue, self.scheduler = built.cluster, built.queue, built.scheduler
         self.binder, self.lanes = built.volumes, built.parts.lanes
         self._reflectors = SharedReflectors(client)
-        self.watches = Watches(self._reflectors, built.sinks)
+        self.watches = Watches(self._reflectors, built.sinks, "kube-system")
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:

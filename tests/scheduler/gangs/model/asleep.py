@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import chain, product
 from typing import NamedTuple
 
 from tests.builders import Json
@@ -15,6 +16,7 @@ from tests.scheduler.gangs.model.oracle import (
     is_pending,
     is_terminating,
     node_of,
+    subgroup_of,
     uid_of,
 )
 from tests.scheduler.gangs.model.search import Need, can_place
@@ -28,7 +30,7 @@ class Job(NamedTuple):
     name: str
     group: tuple[str, ...]  # of gangs; none for a pod by itself
     priority: int
-    needs: tuple[Need, ...]
+    needs: tuple[tuple[Need, ...], ...]  # ways in which it could start; one of them is enough
 
 
 def nobody_oversleeps(world: World) -> Iterator[str]:
@@ -85,7 +87,7 @@ def _jobs(world: World, all_holds: list[Hold]) -> Iterator[Job]:
     for pod in asking:
         gang = gang_of(pod)
         if not gang or world.ledger.is_free(gang, gangs):
-            yield Job(pod["metadata"]["uid"], (), pod["spec"].get("priority", 0), (Need(1, (pod,)),))
+            yield Job(pod["metadata"]["uid"], (), pod["spec"].get("priority", 0), ((Need(1, (pod,)),),))
     for group in sorted({gangs.group_of(gang) for gang in gangs.members}):
         if _has_come(group, gangs, world, held):
             yield from _job_of(group, gangs, world, held, asking)
@@ -93,23 +95,38 @@ def _jobs(world: World, all_holds: list[Hold]) -> Iterator[Job]:
 
 def _job_of(group: tuple[str, ...], gangs: Gangs, world: World, held: set[str], asking: list[Json]) -> Iterator[Job]:
     tied = [each for each in _own(group, gangs) if not world.ledger.is_free(each, gangs)]
-    needs = []
-    for each in tied:
-        missing = (gangs.config(each).minimum or 0) - _have(each, gangs, world, held)
-        needs.append(Need(max(missing, 0), tuple(pod for pod in asking if gang_of(pod) == each)))
-    pending = tuple(pod for need in needs for pod in need.pods)
-    if not any(need.count for need in needs):
-        needs = [Need(1, pending)]  # it is complete, and they are surplus
+    ways = [_ways(each, gangs, world, held, asking) for each in tied]
+    needs = tuple(tuple(chain.from_iterable(way)) for way in product(*ways))
+    pending = tuple(pod for pod in asking if gang_of(pod) in tied)
+    if not any(need.count for need in needs[0]):
+        needs = ((Need(1, pending),),)  # it is complete, and they are surplus
     if pending:
-        yield Job(",".join(group), group, max(pod["spec"].get("priority", 0) for pod in pending), tuple(needs))
+        yield Job(",".join(group), group, max(pod["spec"].get("priority", 0) for pod in pending), needs)
+
+
+def _ways(gang: str, gangs: Gangs, world: World, held: set[str], asking: list[Json]) -> list[tuple[Need, ...]]:
+    """What a gang lacks; of one with subgroups, each way to divide among them what all together lack beyond that."""
+    config, there = gangs.config(gang), _have(gang, gangs, world, held)
+    pending = [pod for pod in asking if gang_of(pod) == gang]
+    missing = max((config.minimum or 0) - len(there), 0)
+    if not config.parts:
+        return [(Need(missing, tuple(pending)),)]
+    lacking = [max(least - sum(subgroup_of(pod) == name for pod in there), 0) for name, least in config.parts]
+    of_part = [tuple(pod for pod in pending if subgroup_of(pod) == name) for name, _ in config.parts]
+    beyond = max(missing - sum(lacking), 0)
+    return [
+        (Need(lacking[0] + more, of_part[0]), Need(lacking[1] + beyond - more, of_part[1]))
+        for more in range(beyond + 1)
+    ]
 
 
 def _own(group: tuple[str, ...], gangs: Gangs) -> list[str]:
     return [each for each in group if each in gangs.members and gangs.group_of(each) == group]
 
 
-def _have(gang: str, gangs: Gangs, world: World, held: set[str]) -> int:
-    return world.ledger.counted(gang, gangs) + sum(pod["metadata"]["uid"] in held for pod in gangs.members[gang])
+def _have(gang: str, gangs: Gangs, world: World, held: set[str]) -> list[Json]:
+    waiting = [pod for pod in gangs.members[gang] if pod["metadata"]["uid"] in held]
+    return [*world.ledger.counting(gang, gangs), *waiting]
 
 
 def _has_come(group: tuple[str, ...], gangs: Gangs, world: World, held: set[str]) -> bool:
@@ -123,8 +140,8 @@ def _has_come(group: tuple[str, ...], gangs: Gangs, world: World, held: set[str]
         elif not gangs.is_initialised(each):
             return False
         elif not world.ledger.is_free(each, gangs):
-            others = sum(is_pending(pod) and pod["metadata"]["uid"] not in held for pod in gangs.members[each])
-            if _have(each, gangs, world, held) + others < (gangs.config(each).minimum or 0):
+            others = [pod for pod in gangs.members[each] if is_pending(pod) and uid_of(pod) not in held]
+            if gangs.short_of(each, [*_have(each, gangs, world, held), *others]):
                 return False
     return True
 
@@ -135,7 +152,7 @@ def _has_come(group: tuple[str, ...], gangs: Gangs, world: World, held: set[str]
 def _fits(job: Job, gone: Collection[str], world: World, all_holds: list[Hold]) -> bool:
     """Whether a job finds room once these let go of what they hold."""
     nodes, free = world.truth.objects[NODES], _free(gone, world, all_holds)
-    return _resources_suffice(job, free, world) and can_place(job.needs, free, nodes)
+    return _resources_suffice(job, free, world) and any(can_place(way, free, nodes) for way in job.needs)
 
 
 def _free(gone: Collection[str], world: World, all_holds: list[Hold]) -> dict[str, int]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.builders import Json
-from tests.scheduler.gangs.model.oracle import KOORDINATOR, POLICIES, SIGS, X_LABEL
+from tests.scheduler.gangs.model.oracle import KAI_GROUP, KOORDINATOR, POLICIES, SIGS, SUBGROUP, X_LABEL
 from tests.scheduler.gangs.model.temper import Temper
 
 NAMESPACES = {"a": "default", "b": "default", "c": "default", "d": "team", "e": "team"}  # of each gang
@@ -31,6 +31,10 @@ def saying(rng: random.Random, temper: Temper) -> dict[str, str]:
     return {f"{KOORDINATOR}/{key}": value for key, value in said.items()}
 
 
+def subgroups(first: int, second: int) -> list[Json]:
+    return [{"name": "a", "minMember": first}, {"name": "b", "minMember": second}]
+
+
 @dataclass(frozen=True)
 class Habit:
     """What the members of one gang have in common, for as long as its owner does not think again."""
@@ -42,9 +46,19 @@ class Habit:
     annotated: str  # where it is said
     cpus: list[int]
     priorities: list[int]
+    parts: tuple[int, ...] = ()  # of one of KAI's: the minima of its subgroups a and b, if it has any
 
     @classmethod
     def choose(cls, rng: random.Random, temper: Temper) -> Habit:
+        chosen = cls._choose(rng, temper)
+        if not temper.kai or rng.random() >= temper.kai:
+            return chosen
+        first = rng.randint(0, chosen.minimum)
+        parts = rng.choice([(), (first, chosen.minimum - first), (first // 2, chosen.minimum - first)])
+        return replace(chosen, way="kai", parts=parts)
+
+    @classmethod
+    def _choose(cls, rng: random.Random, temper: Temper) -> Habit:
         minimum = rng.choice([1, 2, 2, 3, 3, 4])
         return cls(
             way=rng.choice(["sigs", "x", "annotation", "name"]),
@@ -56,8 +70,8 @@ class Habit:
             priorities=rng.choice([[0], [0], [0], [5], [0, 5], [-5]]),
         )
 
-    def of_member(self, gang: str, rng: random.Random) -> Json:
-        """Labels and annotations."""
+    def of_member(self, gang: str, name: str, rng: random.Random) -> Json:
+        """Labels and annotations. Every member of KAI's says a subgroup: the first ones a, the others b."""
         labels: dict[str, str] = {}
         annotations: dict[str, str] = {}
         match self.way:
@@ -69,6 +83,10 @@ class Habit:
                 labels[f"{SIGS}/name"] = gang
             case "annotation":
                 annotations[f"{KOORDINATOR}/name"] = gang
+            case "kai":
+                annotations[KAI_GROUP] = gang
+                is_first = int(name.rpartition("-")[2]) <= (self.parts[0] if self.parts else 1)
+                labels[SUBGROUP] = rng.choice("ab") if rng.random() < 0.1 else "b" if not is_first else "a"
         if self.way in {"annotation", "name"} or rng.random() < 0.1:
             annotations[f"{KOORDINATOR}/min-available"] = str(self.minimum)
         if self.annotated == "all" or (self.annotated == "some" and rng.random() < 0.4):
@@ -77,9 +95,11 @@ class Habit:
 
     def pod_group(self, gang: str, rng: random.Random) -> Json:
         spec: Json = {"minMember": self.minimum}
-        if rng.random() < 0.15:
+        if self.way == "kai":
+            spec |= {"subGroups": subgroups(*self.parts)} if self.parts else {}
+        elif rng.random() < 0.15:
             spec["minResources"] = {"cpu": str(rng.choice([1, 3, 6]))}
-        if rng.random() < 0.2:
+        if self.way != "kai" and rng.random() < 0.2:
             spec["scheduleTimeoutSeconds"] = rng.choice([5, 30])
         says = dict(self.says) if self.annotated == "group" else {}
         return {"metadata": {"name": gang, "namespace": NAMESPACES[gang], "annotations": says}, "spec": spec}

@@ -73,11 +73,11 @@ def _not_accumulating(world: World, gangs: Gangs, group: tuple[str, ...], waitin
             yield f"{group} waits, and {each} cannot start"
             continue
         config = gangs.config(each)
-        members = [pod["metadata"]["uid"] for pod in gangs.members[each]]
-        have = world.ledger.counted(each, gangs) + len(waiting.intersection(members))
-        if not world.ledger.is_free(each, gangs) and have < (config.minimum or 0):
+        here = [pod for pod in gangs.members[each] if pod["metadata"]["uid"] in waiting]
+        have = [*world.ledger.counting(each, gangs), *here]
+        if not world.ledger.is_free(each, gangs) and gangs.short_of(each, have):
             short.append(each)
             if config.mode == "Strict":
-                yield f"{group} waits, and {each} is Strict and has {have} of {config.minimum}"
+                yield f"{group} waits, and {each} is Strict and has {len(have)} of {config.minimum}"
     if not short:
         yield f"{group} waits, and is complete"

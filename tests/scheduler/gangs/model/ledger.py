@@ -11,6 +11,8 @@ from koordpy.plan.framework.answers import Placement
 from tests.builders import Json
 from tests.scheduler.gangs.model.oracle import (
     APIS,
+    KAI,
+    KAI_API,
     Gangs,
     cpu_of,
     gang_of,
@@ -35,11 +37,15 @@ class Ledger:
         self._released_with: dict[str, str] = {}  # UID -> gang; a pod may have changed its gang by now
         self._accepted: set[str] = set()  # of `released`: UIDs of those whose binds were accepted
         self.recovering: set[str] = set()  # found half-bound, or a bind of theirs failed
-        self._minima: dict[str, int] = {}  # as they were when the last piece of news was heard
+        self._minima: dict[str, tuple[object, ...]] = {}  # as they were when the last piece of news was heard
+        self._gangs: Gangs | None = None  # of what was seen; none since the last piece of news
 
     def gangs(self) -> Gangs:
-        pod_groups = {(api, key): obj for api in APIS for key, obj in self.seen[api].items()}
-        return Gangs(self.seen[PODS].values(), pod_groups)
+        if self._gangs is None:
+            pod_groups = {(api, key): obj for api in APIS for key, obj in self.seen[api].items()}
+            pod_groups |= {(KAI_API, f"{key}{KAI}"): obj for key, obj in self.seen.get(KAI_API, {}).items()}
+            self._gangs = Gangs(self.seen[PODS].values(), pod_groups)
+        return self._gangs
 
     # --- what happens ---
 
@@ -70,18 +76,20 @@ class Ledger:
             return False
         if gangs.group_of(gang) != group:
             return self.runs(gang, gangs)
-        pending = sum(map(is_pending, gangs.members[gang]))
-        return self.is_free(gang, gangs) or self.counted(gang, gangs) + pending >= (gangs.config(gang).minimum or 0)
+        pending = filter(is_pending, gangs.members[gang])
+        return self.is_free(gang, gangs) or not gangs.short_of(gang, [*self.counting(gang, gangs), *pending])
 
     def heard(self, kind: str, before: Json | None, now: Json | None) -> None:
         """A piece of news arrived."""
+        self._gangs = None
         if kind == PODS:
             self._heard_of_pod(before, now)
         if kind != NODES:
             gangs = self.gangs()
             self.recovering &= gangs.members.keys()
-            minima = {gang: gangs.config(gang).minimum or 0 for gang in gangs.members}
-            changed = {gang for gang, minimum in minima.items() if self._minima.get(gang, 0) != minimum}
+            configs = {gang: gangs.config(gang) for gang in gangs.members}
+            minima = {gang: (config.minimum or 0, *config.parts) for gang, config in configs.items()}
+            changed = {gang for gang, each in minima.items() if self._minima.get(gang, (0,)) != each}
             self.recovering -= {gang for gang in changed if _is_bound(gang, gangs)}
             self._minima = minima
             self._settle()
@@ -164,9 +172,10 @@ class Ledger:
             for each in group:
                 if self.is_free(each, gangs) or (gangs.group_of(each) != group and self.runs(each, gangs)):
                     continue
-                minimum, there = gangs.config(each).minimum, self.counted(each, gangs)
-                if not gangs.is_initialised(each) or minimum is None or there < minimum:
-                    yield f"gang {gang} starts, and {each} has {there} of {minimum} members"
+                short = gangs.short_of(each, self.counting(each, gangs))
+                if not gangs.is_initialised(each) or gangs.config(each).minimum is None or short:
+                    minimum, there = gangs.config(each).minimum, self.counted(each, gangs)
+                    yield f"gang {gang} starts, and {each} has {there} of {minimum} members, short: {short}"
 
     def runs(self, gang: str, gangs: Gangs) -> bool:
         """One that is listed and does not list back starts on its own; the other follows."""
@@ -190,17 +199,20 @@ class Ledger:
         return gangs.config(gang).policy == "once-satisfied" and self._has_begun(gang, gangs)
 
     def counted(self, gang: str, gangs: Gangs) -> int:
-        members = gangs.members.get(gang, [])
-        waiting = sum(pod["metadata"]["uid"] in self.released for pod in members)
+        return len(self.counting(gang, gangs))
+
+    def counting(self, gang: str, gangs: Gangs) -> list[Json]:
+        """Members that count as there, under the match policy."""
+        waiting = [pod for pod in gangs.members.get(gang, []) if pod["metadata"]["uid"] in self.released]
         if gangs.config(gang).policy == "only-waiting" and gang not in self.recovering:
             return waiting
         return waiting + _there(gang, gangs)
 
 
-def _there(gang: str, gangs: Gangs) -> int:
+def _there(gang: str, gangs: Gangs) -> list[Json]:
     """Those that run, and those that have finished well."""
-    return sum(map(runs, gangs.members.get(gang, []))) + len(gangs.succeeded(gang))
+    return [*filter(runs, gangs.members.get(gang, [])), *gangs.succeeded(gang)]
 
 
 def _is_bound(gang: str, gangs: Gangs) -> bool:
-    return _there(gang, gangs) >= (gangs.config(gang).minimum or 0)
+    return not gangs.short_of(gang, _there(gang, gangs))

@@ -18,6 +18,8 @@ SIGS = "pod-group.scheduling.sigs.k8s.io"
 X_LABEL = "scheduling.x-k8s.io/pod-group"
 TIMED_OUT = f"{KOORDINATOR}/timeout"
 APIS = ("scheduling.sigs.k8s.io", "scheduling.x-k8s.io")  # Koordinator's own wins
+KAI_API, KAI = "scheduling.run.ai", "@kai"  # KAI's gangs are others than Koordinator's of the same name
+KAI_GROUP, SUBGROUP = "pod-group-name", "kai.scheduler/subgroup-name"
 POLICIES = ("only-waiting", "waiting-and-running", "once-satisfied")
 
 
@@ -28,6 +30,7 @@ class Config(NamedTuple):
     group: tuple[str, ...]
     wait: str | None
     min_cpu: int
+    parts: tuple[tuple[str, int], ...] = ()  # subgroups, each with its minimum
 
 
 # --- one pod ---
@@ -46,12 +49,23 @@ def gang_of(pod: Json) -> str:
         or labels.get(f"{SIGS}/name") or annotations.get(f"{SIGS}/name") or annotations.get(SIGS)
         or annotations.get(f"{KOORDINATOR}/name")
     )  # fmt: skip
-    return f"{meta['namespace']}/{name}" if name else ""
+    if name:
+        return f"{meta['namespace']}/{name}"
+    return f"{meta['namespace']}/{annotations[KAI_GROUP]}{KAI}" if annotations.get(KAI_GROUP) else ""
+
+
+def shown(gang: str) -> str:
+    """As messages name it."""
+    return gang.removesuffix(KAI)
+
+
+def subgroup_of(pod: Json) -> str:
+    return str((pod["metadata"].get("labels") or {}).get(SUBGROUP, ""))
 
 
 def asks_for_pod_group(pod: Json) -> bool:
     labels = pod["metadata"].get("labels") or {}
-    return bool(labels.get(SIGS) or labels.get(X_LABEL))
+    return bool(labels.get(SIGS) or labels.get(X_LABEL)) or gang_of(pod).endswith(KAI)
 
 
 def node_of(pod: Json) -> str:
@@ -132,7 +146,8 @@ class Gangs:
             self.members.setdefault(gang, [])
 
     def pod_group(self, gang: str) -> Json | None:
-        return next((self._pod_groups[api, gang] for api in APIS if (api, gang) in self._pod_groups), None)
+        apis = (*APIS, KAI_API)
+        return next((self._pod_groups[api, gang] for api in apis if (api, gang) in self._pod_groups), None)
 
     def is_initialised(self, gang: str) -> bool:
         if gang not in self.members or self.config(gang).minimum is None:
@@ -166,14 +181,26 @@ class Gangs:
             voices.append(pod_group["metadata"])
             spec = pod_group.get("spec", {})
         wait = spec.get("scheduleTimeoutSeconds")
+        parts = tuple((each["name"], each["minMember"]) for each in spec.get("subGroups", ()))
+        minimum = _first(voices, ("min-available",), _count, spec.get("minMember", 0) if pod_group else None)
         return Config(
-            minimum=_first(voices, ("min-available",), _count, spec.get("minMember", 0) if pod_group else None),
+            minimum=None if minimum is None else max(minimum, sum(least for _, least in parts)),
             mode=_first(voices, ("mode",), lambda text: _one_of(text, ("Strict", "NonStrict")), "Strict"),
-            policy=_first(voices, ("match-policy",), lambda text: _one_of(text, POLICIES), "once-satisfied"),
-            group=_first(voices, ("groups", "gang-groups"), _ids, ()),
+            policy=_first(voices, ("match-policy",), lambda text: _one_of(text, POLICIES), _default_policy(gang)),
+            group=tuple(f"{each}{_mark(gang)}" for each in _first(voices, ("groups", "gang-groups"), _ids, ())),
             wait=_first(voices, ("waiting-time",), str, f"{wait}s" if wait else None),
             min_cpu=int(spec.get("minResources", {}).get("cpu", 0)),
+            parts=parts,
         )
+
+    def short_of(self, gang: str, there: Iterable[Json]) -> list[str]:
+        """What a gang lacks if these members are there: itself, or its subgroups."""
+        config, members = self.config(gang), list(there)
+        short = [] if len(members) >= (config.minimum or 0) else [gang]
+        for name, least in config.parts:
+            if sum(subgroup_of(pod) == name for pod in members) < least:
+                short.append(f"{gang}, subgroup {name}")
+        return short
 
     def group_of(self, gang: str) -> tuple[str, ...]:
         """The gang, those it lists, those that they list, and so on."""
@@ -184,6 +211,15 @@ class Gangs:
                     seen.add(each)
                     ahead.append(each)
         return tuple(sorted(seen))
+
+
+def _mark(gang: str) -> str:
+    return KAI if gang.endswith(KAI) else ""
+
+
+def _default_policy(gang: str) -> str:
+    """Missing members of KAI's gangs come together, also after the start."""
+    return "waiting-and-running" if gang.endswith(KAI) else "once-satisfied"
 
 
 def _first(voices: list[Json], names: tuple[str, ...], read: Any, default: Any) -> Any:

@@ -16,6 +16,7 @@ from tests.scheduler.gangs.model.oracle import (
     is_terminating,
     is_timed_out,
     node_of,
+    shown,
     uid_of,
 )
 from tests.scheduler.gangs.model.world import World
@@ -43,28 +44,28 @@ def _is_satisfied(gang: str, gangs: Gangs, world: World) -> bool:
     own = [each for each in group if gangs.group_of(each) == group]
     return world.ledger.is_free(gang, gangs) or all(
         world.ledger.is_free(each, gangs)
-        or (gangs.is_initialised(each) and world.ledger.counted(each, gangs) >= (gangs.config(each).minimum or 0))
+        or (gangs.is_initialised(each) and not gangs.short_of(each, world.ledger.counting(each, gangs)))
         for each in own
     )
 
 
 def _untrue(text: str, gang: str, gangs: Gangs, world: World, waiting: set[str]) -> Iterator[str]:
     group = gangs.group_of(gang)
-    named = [each for each in group if f"gang {each} " in text or f"gang {each}:" in text]
+    named = [each for each in group if any(f"gang {shown(each)}{mark}" in text for mark in " :,")]
     if not named and not text.startswith("binding failed"):
         yield "no gang of its group is named"
     for each in named:
         members = [uid_of(pod) for pod in gangs.members.get(each, [])]
         have = world.ledger.counted(each, gangs) + len(waiting.intersection(members))
         collected = have + sum(is_pending(pod) and uid_of(pod) not in waiting for pod in gangs.members.get(each, []))
-        minimum = gangs.config(each).minimum
-        if f"gang {each} is incomplete" in text and f" {collected} of {minimum} members" not in text:
+        minimum, name = gangs.config(each).minimum, shown(each)
+        if f"gang {name} is incomplete" in text and f" {collected} of {minimum} members" not in text:
             yield f"it has {collected} of {minimum}"
-        if f"gang {each} does not exist" in text and each in gangs.members:
+        if f"gang {name} does not exist" in text and each in gangs.members:
             yield "it does"
-        if f"gang {each} waits for PodGroup" in text and gangs.pod_group(each) is not None:
+        if f"gang {name} waits for PodGroup" in text and gangs.pod_group(each) is not None:
             yield "it is there"
-        if f"gang {each} has no minimum" in text and minimum is not None:
+        if f"gang {name} has no minimum" in text and minimum is not None:
             yield "it has"
-        if "members fit" in text and f"gang {each}:" in text and f" of {minimum} members fit" not in text:
+        if "members fit" in text and f"gang {name}:" in text and f" of {minimum} members fit" not in text:
             yield f"the minimum is {minimum}"

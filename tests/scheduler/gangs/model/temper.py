@@ -21,6 +21,7 @@ class Temper:
     fickle: bool  # owners change their minds about gangs that are there
     on_timeout: str
     max_gap_percent: int
+    kai: float = 0.0  # that a gang is KAI's
 
     @classmethod
     def choose(cls, rng: random.Random) -> Temper:

@@ -10,16 +10,17 @@ from typing import Any
 from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import PodGroup
+from koordpy.api.podgroup.coscheduling import PodGroup
+from koordpy.api.podgroup.kai import API_VERSION, KaiPodGroup
 from koordpy.api.times import instant_of_seconds
 from koordpy.kube.watch.reflector import Reflector, Resource
 from tests.builders import Json, typed
-from tests.scheduler.gangs.model.oracle import APIS, uid_of
+from tests.scheduler.gangs.model.oracle import APIS, KAI_API, uid_of
 from tests.scheduler.gangs.rig import GangRig
 
 PODS, NODES = "pods", "nodes"
 KINDS = (PODS, NODES, *APIS)
-_STRUCTS: dict[str, Any] = {PODS: Pod, NODES: Node} | dict.fromkeys(APIS, PodGroup)
+_STRUCTS: dict[str, Any] = {PODS: Pod, NODES: Node, KAI_API: KaiPodGroup} | dict.fromkeys(APIS, PodGroup)
 
 Objects = dict[str, dict[str, Json]]  # kind -> namespace/name -> object
 
@@ -27,11 +28,12 @@ Objects = dict[str, dict[str, Json]]  # kind -> namespace/name -> object
 class Truth:
     """The objects, and who is told about them."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, has_kai: bool = False) -> None:
         self._clock = clock
         self._number = 0
-        self.objects: Objects = {kind: {} for kind in KINDS}
-        self.news: dict[str, deque[tuple[str, Json | None]]] = {kind: deque() for kind in KINDS}
+        self.kinds = (*KINDS, KAI_API) if has_kai else KINDS
+        self.objects: Objects = {kind: {} for kind in self.kinds}
+        self.news: dict[str, deque[tuple[str, Json | None]]] = {kind: deque() for kind in self.kinds}
 
     def pods(self) -> dict[str, Json]:
         """By UID."""
@@ -69,10 +71,11 @@ class Watches:
 
     def __init__(self, truth: Truth, rig: GangRig, on_news: Callable[[str, Json | None, Json | None], None]) -> None:
         sinks: dict[str, Any] = {PODS: rig.pods, NODES: rig.nodes} | rig.pod_groups
+        sinks[KAI_API] = rig.built.sinks.gang_objects[API_VERSION]
         self._truth, self._on_news = truth, on_news
-        self.seen: Objects = {kind: {} for kind in KINDS}
+        self.seen: Objects = {kind: {} for kind in truth.kinds}
         self._reflectors: dict[str, Reflector[Any]] = {}
-        for kind in KINDS:
+        for kind in truth.kinds:
             nowhere: Any = None
             resource = Resource(f"/{kind}", Decoder(kind, _STRUCTS[kind]))
             self._reflectors[kind] = Reflector(nowhere, resource, sinks[kind])

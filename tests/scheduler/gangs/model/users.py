@@ -10,8 +10,20 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.builders import Json, pod_json
-from tests.scheduler.gangs.model.habits import GANGS, NAMESPACES, Habit, saying
-from tests.scheduler.gangs.model.oracle import APIS, KOORDINATOR, TIMED_OUT, gang_of, is_finished, is_gated, node_of
+from tests.scheduler.gangs.model.habits import GANGS, NAMESPACES, Habit, saying, subgroups
+from tests.scheduler.gangs.model.oracle import (
+    APIS,
+    KAI_API,
+    KAI_GROUP,
+    KOORDINATOR,
+    SUBGROUP,
+    TIMED_OUT,
+    gang_of,
+    is_finished,
+    is_gated,
+    node_of,
+    shown,
+)
 from tests.scheduler.gangs.model.temper import Temper
 from tests.scheduler.gangs.model.truth import NODES, PODS, Truth, key_of
 
@@ -48,6 +60,11 @@ class Users:
     def _pods(self) -> dict[str, Json]:
         return self._truth.objects[PODS]
 
+    @property
+    def _apis(self) -> list[str]:
+        """Those of PodGroups."""
+        return [each for each in self._truth.kinds if each not in (PODS, NODES)]
+
     # --- gangs ---
 
     def _some_gang(self) -> tuple[str, Habit]:
@@ -75,9 +92,9 @@ class Users:
     def _resubmit(self) -> None:
         """All is deleted and made again at once, and the pods of the run before are still terminating."""
         gang, habit = self._some_gang()
-        for pod in [each for each in self._pods.values() if gang_of(each) == f"{NAMESPACES[gang]}/{gang}"]:
+        for pod in [each for each in self._pods.values() if shown(gang_of(each)) == f"{NAMESPACES[gang]}/{gang}"]:
             self._end(pod)
-        for api in APIS:
+        for api in self._apis:
             if (key := f"{NAMESPACES[gang]}/{gang}") in self._truth.objects[api]:
                 self._truth.delete(api, key)
         self._make_pod_group(gang, habit)
@@ -93,7 +110,7 @@ class Users:
         if self._temper.fickle and rng.random() < 0.04:
             given["scheduler"] = _OTHER
         pod = pod_json(name, namespace=NAMESPACES[gang], **given)
-        pod["metadata"] |= habit.of_member(gang, rng)
+        pod["metadata"] |= habit.of_member(gang, name, rng)
         if self._temper.fickle and rng.random() < 0.08:
             pod["spec"]["schedulingGates"] = [{"name": "g"}]
         self._truth.create(PODS, pod)
@@ -111,11 +128,14 @@ class Users:
                 annotations |= saying(self._rng, self._temper)
             case "silence":
                 for key in list(annotations):
-                    if key not in {f"{KOORDINATOR}/name", TIMED_OUT}:
+                    if key not in {f"{KOORDINATOR}/name", KAI_GROUP, TIMED_OUT}:
                         del annotations[key]
             case "gang":
                 if f"{KOORDINATOR}/name" in annotations:
                     annotations[f"{KOORDINATOR}/name"] = self._rng.choice(GANGS)
+                elif KAI_GROUP in annotations:
+                    annotations[KAI_GROUP] = self._rng.choice(GANGS)
+                    pod["metadata"]["labels"][SUBGROUP] = self._rng.choice("ab")
         self._truth.changed(PODS, pod)
 
     # --- PodGroups ---
@@ -126,7 +146,7 @@ class Users:
     def _make_pod_group(self, gang: str, habit: Habit) -> None:
         if habit.way == "annotation" and self._rng.random() < 0.8:
             return
-        api = APIS[1] if habit.way == "x" else APIS[0]
+        api = {"x": APIS[1], "kai": KAI_API}.get(habit.way, APIS[0])
         if f"{NAMESPACES[gang]}/{gang}" not in self._truth.objects[api]:
             self._truth.create(api, habit.pod_group(gang, self._rng))
 
@@ -137,16 +157,24 @@ class Users:
         if self._rng.random() < 0.5:
             minimum = pod_group["spec"]["minMember"] + self._rng.choice([-1, 1])
             pod_group["spec"]["minMember"] = min(max(minimum, 0), 4)
+            if api == KAI_API:
+                self._change_parts(pod_group["spec"])
         else:
             pod_group["metadata"]["annotations"] = saying(self._rng, self._temper)
         self._truth.changed(api, pod_group)
+
+    def _change_parts(self, spec: Json) -> None:
+        """Other minima of its subgroups, or none; always the same two, so that each member has one."""
+        spec.pop("subGroups", None)
+        if self._rng.random() < 0.7:
+            spec["subGroups"] = subgroups(self._rng.randint(0, 2), self._rng.randint(0, 2))
 
     def _delete_pod_group(self) -> None:
         if (found := self._some_pod_group()) is not None:
             self._truth.delete(found[0], key_of(found[1]))
 
     def _some_pod_group(self) -> tuple[str, Json] | None:
-        found = [(api, obj) for api in APIS for obj in self._truth.objects[api].values()]
+        found = [(api, obj) for api in self._apis for obj in self._truth.objects[api].values()]
         return self._rng.choice(found) if found else None
 
     # --- pods ---

@@ -1,0 +1,143 @@
+"""Who or what is in the way of a job, what matters most first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from koordpy.api.answers import Missing, Obstacle
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement import fit
+from koordpy.quota.amounts import RESOURCES, quantity
+from koordpy.scheduler.answers.amounts import instant
+from koordpy.scheduler.answers.holders import Holder
+from koordpy.scheduler.answers.question import Question
+from koordpy.state.cluster import Cluster
+
+_MOST = 20  # of one kind
+
+
+def obstacles_of(question: Question, missing: Sequence[Missing], holders: Sequence[Holder]) -> list[Obstacle]:
+    """Missing members, then the queue, then gangs that wait at Permit, running jobs, and nodes that are closed."""
+    found = [*_members(question), *_queue(question), *_waiting(question)]
+    found += _jobs(holders, [each.resource for each in missing if each.domain == missing[0].domain])
+    return [*found, *_nodes(question)]
+
+
+def _members(question: Question) -> Iterator[Obstacle]:
+    cluster = question.sandbox.cluster
+    if not question.group:
+        record = cluster.pods.get(question.key)
+        if record is not None and record.gated:
+            yield _member(record.key, "has scheduling gates")
+        return
+    for gang_id in question.group:
+        gang = cluster.gangs.get(gang_id)
+        if gang is None:
+            yield _member(gang_id.partition("@")[0], "the gang does not exist")
+            continue
+        if gang.has_enough and gang.initialised:
+            continue
+        gated = sorted(member.key for member in gang.absent.values() if member.gated and not member.terminating)
+        for key in gated[:_MOST]:
+            yield _member(key, "has scheduling gates")
+        lacks = gang.minimum - gang.collected - len(gated)
+        if not gang.initialised:
+            yield _member(gang.name, f"its {gang.front_end.kind}, or a minimum, is missing")
+        elif lacks > 0:
+            yield _member(
+                gang.name, f"{lacks} member{'s' if lacks > 1 else ''} of it {'are' if lacks > 1 else 'is'} missing"
+            )
+
+
+def _member(name: str, message: str) -> Obstacle:
+    return Obstacle(kind="Member", name=name, holds=None, nodes=[], until=None, message=message)
+
+
+def _queue(question: Question) -> Iterator[Obstacle]:
+    job, sandbox = question.job, question.sandbox
+    if job is None or not job.members:
+        return
+    refusal = sandbox.admission.refusal(job)
+    if refusal is not None:
+        yield Obstacle(
+            kind="Queue", name=job.members[0].queue, holds=None, nodes=[], until=None, message=refusal.message
+        )
+        return
+    obstacle = sandbox.admission.obstacle(job)
+    if obstacle is not None:
+        holds = {RESOURCES[obstacle.resource]: quantity(obstacle.resource, obstacle.allocated)}
+        yield Obstacle(kind="Queue", name=obstacle.queue, holds=holds, nodes=[], until=None, message=obstacle.message)
+
+
+def _waiting(question: Question) -> Iterator[Obstacle]:
+    """Gangs that keep part of their members at Permit."""
+    permit = question.sandbox.permit
+    for waiter in list(permit.waiters(question.key))[:_MOST]:
+        stay = permit.room.get(waiter.key)
+        yield Obstacle(
+            kind="Job",
+            name=waiter.members[0].gang.partition("@")[0],
+            holds=None,
+            nodes=sorted({member.node for member in waiter.members}),
+            until=instant(stay.until_wall) if stay is not None else None,
+            message=permit.describe(waiter, "cpu"),
+        )
+
+
+def _jobs(holders: Sequence[Holder], resources: Sequence[str]) -> Iterator[Obstacle]:
+    """Those that hold most come first."""
+    names = list(dict.fromkeys(resources))
+    for holder in sorted(holders, key=lambda each: tuple(-amount for amount in each.amounts))[:_MOST]:
+        holds = holder.holds(names) if names else None
+        what = ", ".join(f"{amount} of {name}" for name, amount in (holds or {}).items())
+        where = f"{holder.nodes[0]}" if len(holder.nodes) == 1 else f"{len(holder.nodes)} nodes"
+        state = "is terminating and still holds" if holder.terminating else "holds"
+        yield Obstacle(
+            kind="Job",
+            name=holder.name,
+            holds=holds,
+            nodes=list(holder.nodes),
+            until=None,
+            message=f"{holder.name} {state} {what or 'its place'} on {where}",
+        )
+
+
+def _nodes(question: Question) -> Iterator[Obstacle]:
+    """Nodes that have room for a member, and are closed to it."""
+    job, cluster = question.job, question.sandbox.cluster
+    if job is None or not job.members or job.members[0].shape is None:
+        return
+    nodes, shape = cluster.nodes, job.members[0].shape
+    free = nodes.allocatable[shape.rows] - nodes.requested[shape.rows]
+    roomy = nodes.live & (free >= shape.amounts[:, None]).all(axis=0) & ~question.allowed(job)
+    for row in np.flatnonzero(roomy).tolist()[:_MOST]:
+        name = nodes.names[row]
+        yield Obstacle(
+            kind="Node",
+            name=name,
+            holds=None,
+            nodes=[name],
+            until=None,
+            message=f"node {name}: {_why(row, job, cluster, question)}",
+        )
+
+
+def _why(row: int, job: Job, cluster: Cluster, question: Question) -> str:
+    """In kube-scheduler's words; a taint is named."""
+    nodes, member = cluster.nodes, job.members[0]
+    assert member.shape is not None
+    if nodes.unschedulable[row]:
+        return "is cordoned"
+    alone = np.zeros(nodes.capacity, dtype=np.bool_)
+    alone[row] = True
+    reasons = fit.explain(member.shape, cluster, question.sandbox.planning.profiles[member.scheduler], among=alone)
+    texts = sorted({reason.text for reason in reasons})
+    taints = nodes.taint_sets[int(nodes.taint_code[row])]
+    named = f" ({_listed(f'{taint.key}:{taint.effect}' for taint in taints)})" if taints else ""
+    return f"{_listed(texts)}{named}"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(texts)

@@ -1,0 +1,347 @@
+"""Reservations and backfill: the first job that waits for nodes is promised a start, and others fill the gap before it.
+
+Of the jobs that declare a run time, are complete and lack nodes, the first in the order of priority, then submission
+has the reservation: the earliest time at which it fits when everything that runs ends as declared. Whoever comes behind
+starts if it ends before that time, or if the reserved job still fits beside it then. This is the EASY rule of batch
+schedulers. Nothing is polled: the reserved time is one timer, and whoever is kept waiting is woken when the reservation
+changes. Who was backfilled is known to this process alone: after a restart nobody is evicted for having outlived its
+declaration.
+
+A promise is kept against everybody but more important jobs, older ones among them: they may have waited for something
+else when it was made. When a reservation is free again all that want one are tried, and the first in order has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import structlog
+
+from koordpy.api.errors import MalformedValue
+from koordpy.api.keys import RESERVED_START
+from koordpy.api.podgroup.frontends import name_of
+from koordpy.api.times import instant_of_seconds, seconds_of_instant
+from koordpy.plan.framework.answers import Plan, Refusal
+from koordpy.plan.framework.job import Job
+from koordpy.plan.placement.absence import take_off
+from koordpy.plan.preemption.cost import Cost
+from koordpy.plan.preemption.eligibility import Preemption
+from koordpy.plan.preemption.search import is_whole
+from koordpy.plan.reservations.earliest import Start, earliest_start, fits_beside
+from koordpy.plan.reservations.ends import End, ends_of, run_time, run_time_of
+from koordpy.scheduler.planning import Planning
+from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.scheduler.queue.ticket import Ticket
+from koordpy.scheduler.report.reporter import Reporter
+from koordpy.state.events import EventKind
+from koordpy.state.gangs.groups import GangGroup
+from koordpy.state.pods import PodRecord
+from koordpy.state.trial import Trial
+
+_UNTOLD_S = 1.0  # that a reservation may still go to an older job: they are tried one after the other
+_MOST_NAMES = 3  # jobs without a declared end that a message names
+_PLUGINS = frozenset(("Backfill",))
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The nodes of a time to come, kept for one job."""
+
+    key: str
+    job: Job
+    order: tuple[int, float, str]
+    start: Start
+    made: float  # by the wall clock
+
+    @property
+    def priority(self) -> int:
+        return -self.order[0]
+
+
+class Backfill:
+    """Keeps the reservation, and asks it about every job that would start. It is a timer."""
+
+    def __init__(
+        self,
+        planning: Planning,
+        queue: JobQueue,
+        reporter: Reporter,
+        *,
+        wall: Callable[[], float],
+        enabled: bool,
+    ) -> None:
+        self._planning, self._cluster, self._queue, self._reporter = planning, planning.cluster, queue, reporter
+        self._wall, self._enabled = wall, enabled
+        self.reservation: Reservation | None = None
+        self._backfilled: dict[str, float] = {}  # UID -> when it should have ended
+        self._denied: set[str] = set()  # jobs that wait for the reserved one
+        self._without: set[str] = set()  # jobs that would have a reservation, if there were more than one
+        self._owed = ""  # a job whose reserved time has come, and whose start is unknown since: others overran theirs
+        self._due = False  # the reserved time has come, and the job was activated for it
+
+    @property
+    def is_open(self) -> bool:
+        """Nobody is promised anything: pods that are alike may be planned together."""
+        return self.reservation is None
+
+    # --- a job that would start ---
+
+    def admit(self, job: Job, ticket: Ticket, plan: Plan) -> Plan | Refusal:
+        """The plan, another one that leaves the reserved job its start, or a refusal."""
+        reserved = self.reservation
+        if reserved is None or reserved.key == ticket.key:
+            return plan
+        if ticket.priority > reserved.priority:
+            self._queue.activate(reserved.key)  # its start may be a later one now, and it is told so
+            return plan
+        if not any(_requests(job.by_uid[each.uid]) for each in plan.placements):
+            return plan
+        if self._leaves_start(job, plan, reserved):
+            return plan
+        elsewhere = self._planning.plan_outside(job, {each.node for each in reserved.start.placements})
+        if is_whole(elsewhere) and self._leaves_start(job, elsewhere, reserved):
+            return elsewhere
+        self._denied.add(ticket.key)
+        return self._refusal(job, reserved)
+
+    def _leaves_start(self, job: Job, plan: Plan, reserved: Reservation) -> bool:
+        now, at = self._wall(), reserved.start.at
+        placed = [(job.by_uid[each.uid], each.node) for each in plan.placements]
+        staying = [(pod, node) for pod, node in placed if not self._ends_by(pod, at, now)]
+        if not staying:
+            for pod, _ in placed:
+                self._backfilled[pod.uid] = now + (run_time(pod, self._cluster) or 0.0)
+            return True
+        ends, _ = self._ends(reserved.job, now)
+        return fits_beside(reserved.job, at, placed, ends, plan=self._planning.plan, cluster=self._cluster)
+
+    def _ends_by(self, pod: PodRecord, at: float, now: float) -> bool:
+        """By its declaration; a pod that could not be evicted, should it stay longer, does not count as ending."""
+        seconds = run_time(pod, self._cluster)
+        return seconds is not None and now + seconds <= at and not pod.is_protected
+
+    def _refusal(self, job: Job, reserved: Reservation) -> Refusal:
+        at = instant_of_seconds(reserved.start.at)
+        own = run_time_of(job.members, self._cluster)
+        why = "it declares no run time" if own is None else "it would not end before"
+        text = f"nodes are reserved for {reserved.job.name} from {at} on, and {why}"
+        wakes = EventKind.NODE_ADDED | EventKind.ROOM_FREED
+        return Refusal(f"{text}.", wakes, job.members[0].uid, plugins=_PLUGINS, kind="Reservation")
+
+    # --- a job that does not fit now ---
+
+    def consider(self, job: Job, ticket: Ticket, refusal: Refusal) -> Refusal:
+        """A job waits for nodes: it may be the one that has them reserved. The refusal says so."""
+        if not self._enabled or not job.members or not refusal.wake_on:
+            return refusal
+        current = self.reservation
+        if run_time_of(job.members, self._cluster) is None:
+            return refusal
+        now = self._wall()
+        if current is not None and current.key != ticket.key and not _goes_before(ticket, current, now):
+            self._without.add(ticket.key)
+            self._take_back(job)
+            return refusal
+        ends, unknown = self._ends(job, now)
+        start = earliest_start(job, ends, now, self._planning.plan, self._cluster)
+        if start is None:
+            has_come = current is not None and current.key == ticket.key and current.start.at <= now
+            owed = ticket.key if has_come else self._owed
+            self.release(ticket.key)
+            self._owed = owed
+            return replace(refusal, message=refusal.message + self._unknown_ends(unknown))
+        start = self._not_later(job, start, current, ticket)
+        made = current.made if current is not None and current.key == ticket.key else now
+        self._reserve(Reservation(ticket.key, job, _order(ticket), start, made))
+        at = instant_of_seconds(start.at)
+        text = f"{refusal.message.removesuffix('.')}; reserved to start at {at}"
+        # A node that is lost may be one of its own: a promise that cannot be kept must not keep others waiting.
+        return replace(refusal, message=text, wake_on=refusal.wake_on | EventKind.DOMAINS)
+
+    def _ends(self, job: Job, now: float) -> tuple[list[End], list[PodRecord]]:
+        """When others end. Of those that were backfilled and stay too long it is known: they leave when it is time."""
+        known, unknown = ends_of(job, self._cluster, now)
+        late = [pod for pod in unknown if pod.uid in self._backfilled and self._cluster.may_be_evicted(pod)]
+        if not late:
+            return known, unknown
+        at = max(now, self.reservation.start.at if self.reservation is not None else now)
+        known = sorted([*known, *(End(at, pod) for pod in late)], key=lambda each: (each.at, each.pod.uid))
+        return known, [pod for pod in unknown if pod not in late]
+
+    def _unknown_ends(self, pods: Iterable[PodRecord]) -> str:
+        """` No start can be reserved: the end of team/x is not declared.`."""
+        undeclared: dict[str, None] = {}
+        overdue: dict[str, None] = {}
+        for pod in pods:
+            name = name_of(pod.gang) if pod.gang else pod.key
+            (undeclared if run_time(pod, self._cluster) is None else overdue)[name] = None
+        said = [f"the end of {_some(undeclared)} is not declared"] if undeclared else []
+        said += [f"{_some(overdue)} should have ended by now"] if overdue else []
+        return f" No start can be reserved: {'; '.join(said)}." if said else ""
+
+    def _not_later(self, job: Job, start: Start, current: Reservation | None, ticket: Ticket) -> Start:
+        """After a restart what was promised before is the upper bound, as long as it is to come."""
+        if current is not None and current.key == ticket.key:
+            return start
+        said = self._promised(job)
+        return replace(start, at=said) if said is not None and self._wall() < said < start.at else start
+
+    def _promised(self, job: Job) -> float | None:
+        """The annotation of an earlier term."""
+        for text in self._annotations(job):
+            try:
+                return seconds_of_instant(text)
+            except MalformedValue:
+                return None
+        return None
+
+    def _annotations(self, job: Job) -> Iterator[str]:
+        for gang_id in sorted(job.gangs):
+            gang = self._cluster.gangs.get(gang_id)
+            text = dict(gang.object.annotations).get(RESERVED_START) if gang is not None and gang.object else None
+            if text:
+                yield text
+        yield from (member.reserved_start for member in job.members if member.reserved_start)
+
+    def _take_back(self, job: Job) -> None:
+        """Somebody who led before us promised it a start that it does not need, or does not have any more."""
+        if any(self._annotations(job)):
+            self._reporter.reserved(self._gangs(job), job.members, None)
+
+    def _reserve(self, reservation: Reservation) -> None:
+        before, self.reservation = self.reservation, reservation
+        self._without.discard(reservation.key)
+        if before is not None and before.key != reservation.key:
+            self._forget(before)
+            self._without.add(before.key)
+        if before is not None and before.key == reservation.key and before.start.at == reservation.start.at:
+            return
+        self._due = False
+        at = instant_of_seconds(reservation.start.at)
+        log.info("reserved", job=reservation.job.name, start=at)
+        self._reporter.reserved(self._gangs(reservation.job), reservation.job.members, at)
+        self._activate_denied()
+
+    def started(self, key: str, job: Job | None) -> None:
+        """A job starts: its reservation, if it has one, is used."""
+        had_one = self.reservation is not None and self.reservation.key == key
+        self.release(key)
+        if job is not None and not had_one:
+            self._take_back(job)
+
+    def release(self, key: str) -> None:
+        """The job has started, is gone, or can use its reservation no more."""
+        if self._owed == key:
+            self._owed = ""
+        if self.reservation is not None and self.reservation.key == key:
+            before, self.reservation = self.reservation, None
+            self._forget(before)
+            self._denied |= self._without
+            self._without.clear()
+            self._activate_denied()
+
+    def _forget(self, reservation: Reservation) -> None:
+        members = [pod for pod in reservation.job.members if pod.uid in self._cluster.pods]
+        self._reporter.reserved(self._gangs(reservation.job), members, None)
+
+    def _activate_denied(self) -> None:
+        denied, self._denied = self._denied, set()
+        for key in denied:
+            self._queue.activate(key)
+
+    def _gangs(self, job: Job) -> tuple[str, ...]:
+        return tuple(sorted(job.gangs)) if job.demands else ()
+
+    # --- those that outlive their declaration ---
+
+    def overdue(self, job: Job, ticket: Ticket) -> Preemption | None:
+        """The reserved time has come: backfilled pods that should have ended leave, if the whole job then starts."""
+        reserved, now = self.reservation, self._wall()
+        has_come = reserved is not None and reserved.key == ticket.key and reserved.start.at <= now
+        if not has_come and self._owed != ticket.key:
+            return None
+        late = [
+            pod
+            for uid, end in self._backfilled.items()
+            if end <= now and (pod := self._cluster.pods.get(uid)) is not None and self._cluster.may_be_evicted(pod)
+        ]
+        victims = {pod.uid: pod for pod in self._whole(late)}
+        answer = self._plan_without(job, victims.values())
+        if not victims or not is_whole(answer):
+            return None
+        for pod in sorted(victims.values(), key=lambda each: -each.priority):
+            fewer = {uid: other for uid, other in victims.items() if (other.gang or uid) != (pod.gang or pod.uid)}
+            without = self._plan_without(job, fewer.values())
+            if is_whole(without):
+                victims, answer = fewer, without
+        assert isinstance(answer, Plan)
+        why = f"it was backfilled, and outlived its declared run time; nodes were reserved for {job.name}"
+        return Preemption(tuple(victims.values()), answer.placements, Cost(), why=why)
+
+    def _whole(self, pods: Iterable[PodRecord]) -> Iterable[PodRecord]:
+        """A gang goes as a whole."""
+        for pod in pods:
+            gang = self._cluster.gangs.get(pod.gang) if pod.gang else None
+            yield from gang.bound.values() if gang is not None and not gang.expendable else (pod,)
+
+    def _plan_without(self, job: Job, victims: Iterable[PodRecord]) -> Plan | Refusal:
+        with Trial(self._cluster.occupancy) as trial:
+            take_off(victims, self._cluster, trial)
+            return self._planning.plan(job)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod has ended, or is deleted: with it gone, evicting those that are overdue may be enough."""
+        self._backfilled.pop(uid, None)
+        waiting = self._owed or (self.reservation.key if self.reservation is not None and self._due else "")
+        if waiting:
+            self._queue.activate(waiting)
+
+    # --- a timer ---
+
+    def look_at(self, groups: Iterable[GangGroup]) -> None:  # noqa: ARG002 - whichever they are
+        """The reserved job may be gone."""
+        reserved = self.reservation
+        if reserved is not None and self._queue.get(reserved.key) is None:
+            self.release(reserved.key)
+
+    def seconds_to_next(self) -> float | None:
+        if self.reservation is None or self._due:
+            return None
+        return max(0.0, self.reservation.start.at - self._wall())
+
+    def act(self) -> None:
+        if self.reservation is not None and not self._due and self.reservation.start.at <= self._wall():
+            self._due = True
+            self._queue.activate_now(self.reservation.key)
+
+    def clear(self) -> None:
+        """Another term of leadership: reservations are made anew, and what was promised is the upper bound."""
+        self.reservation, self._due, self._owed = None, False, ""
+        self._denied.clear()
+        self._without.clear()
+        self._backfilled.clear()
+
+
+def _order(ticket: Ticket) -> tuple[int, float, str]:
+    return -ticket.priority, ticket.created, ticket.name
+
+
+def _goes_before(ticket: Ticket, reserved: Reservation, now: float) -> bool:
+    """Whether a job gets the reservation that another one has."""
+    if ticket.priority != reserved.priority:
+        return ticket.priority > reserved.priority
+    return _order(ticket) < reserved.order and now < reserved.made + _UNTOLD_S
+
+
+def _requests(pod: PodRecord) -> bool:
+    """Whether it asks for anything but its place among the pods of a node."""
+    return pod.shape is not None and any(amount > 0 for name, amount in pod.shape.traits.needed if name != "pods")
+
+
+def _some(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _MOST_NAMES} more" if len(ordered) > _MOST_NAMES else ""
+    return ", ".join(ordered[:_MOST_NAMES]) + more

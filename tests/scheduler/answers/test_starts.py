@@ -1,0 +1,73 @@
+"""Expected starts: each job in turn, beside those in front of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from koordpy.controllers.grouping.expansion import expanded
+from koordpy.plan.framework.job import Job
+from koordpy.scheduler.answers.answering import Answering
+from koordpy.scheduler.answers.starts import expected_starts
+from tests.scheduler.test_backfill import TimedRig
+from tests.scheduler.wakeups.rig import uid
+
+
+def starts(rig: TimedRig, *names: str) -> dict[str, tuple[str | None, str]]:
+    """Time and certainty, by the name of the pod."""
+    jobs = [Job(uid(name), (rig.cluster.pods[uid(name)],)) for name in names]
+    found = expected_starts(jobs, rig.built.parts.planning, rig.hand_clock.now)
+    return {name: (found[uid(name)].time, found[uid(name)].certainty) for name in names}
+
+
+@pytest.fixture
+def rig() -> TimedRig:
+    rig = TimedRig(nodes=1)
+    rig.runs("busy", "n0", 10)
+    return rig
+
+
+def test_a_job_is_expected_when_what_it_waits_for_ends(rig: TimedRig):
+    rig.pending("a", 5)
+    assert starts(rig, "a") == {"a": ("1970-01-01T00:16:50Z", "Declared")}
+
+
+def test_a_job_behind_another_is_expected_when_that_one_ends(rig: TimedRig):
+    rig.pending("a", 5)
+    rig.pending("b", 5)
+    assert starts(rig, "a", "b")["b"] == ("1970-01-01T00:16:55Z", "Declared")
+
+
+def test_a_job_behind_one_without_a_run_time_has_no_expected_start(rig: TimedRig):
+    rig.pending("a")
+    rig.pending("b", 5)
+    assert starts(rig, "a", "b")["b"] == (None, "Unknown")
+
+
+def test_playing_forward_changes_nothing(rig: TimedRig):
+    rig.pending("a", 5)
+    before = rig.cluster.nodes.requested.tobytes()
+    starts(rig, "a")
+    assert rig.cluster.nodes.requested.tobytes() == before
+
+
+async def shown(rig: TimedRig) -> dict[str, tuple[str | None, str | None, str]]:
+    """What the list of jobs says: reason, expected start and its certainty, by name."""
+    built = rig.built
+    answering = Answering(
+        built.parts, built.book, built.throttle, built.schedulers, expand=expanded, wall=lambda: rig.hand_clock.now
+    )
+    found = (await answering.jobs()).items
+    return {job.name: (job.reason, job.expected_start.time, job.expected_start.certainty) for job in found}
+
+
+async def test_the_list_of_jobs_says_what_is_reserved_and_who_waits_for_it():
+    rig = TimedRig(nodes=2)
+    rig.runs("busy", "n0", 10)
+    rig.gang_of("big", 2, seconds=100)
+    rig.settle()
+    rig.pending("small", 50)
+    rig.settle()
+    assert await shown(rig) == {
+        "big": ("Resources", "1970-01-01T00:16:50Z", "Reserved"),
+        "small": ("Reservation", "1970-01-01T00:18:30Z", "Declared"),
+    }
