@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
-from koordpy.api.podgroup import SIGS_GROUP
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP
 from koordpy.api.topology import GROUP
 from koordpy.controllers.podgroup import reconciler as podgroup_reconciler
 from koordpy.controllers.podgroup.api import PodGroupApi
 from koordpy.controllers.podgroup.gangs import GangIndex
 from koordpy.controllers.podgroup.reconciler import PodGroupReconciler
+from koordpy.controllers.queues import reconciler as queue_reconciler
+from koordpy.controllers.queues.index import QueueIndex
+from koordpy.controllers.queues.reconciler import QueueReconciler
 from koordpy.controllers.runtime.statuswriter import StatusWriter
 from koordpy.controllers.topology import reconciler as topology_reconciler
 from koordpy.controllers.topology.problems import ProblemReporter
@@ -21,6 +24,7 @@ from koordpy.controllers.topology.reconciler import TopologyReconciler
 from koordpy.controllers.topology.tree import TopologyTree
 from koordpy.kube.client import Client
 from koordpy.kube.events import EventRecorder
+from tests.controllers.queues import actions as queues
 from tests.controllers.topologies import BROKEN, DEFAULT, GOOD, NODES, TOPOLOGIES, node, ready, topology, tree_lines
 from tests.controllers.world import World, definition
 
@@ -45,6 +49,17 @@ OF_TOPOLOGIES = [
     (TopologyTree, "record_write"),
     (ProblemReporter, "notice"),
     (ProblemReporter, "send"),
+    (EventRecorder, "record"),
+    *WRITING,
+]
+
+OF_QUEUES = [
+    (queue_reconciler, "status_of"),
+    (queue_reconciler, "ready_condition"),
+    (QueueReconciler, "reconcile"),
+    (QueueIndex, "queue"),
+    (QueueIndex, "total"),
+    (QueueIndex, "record_write"),
     (EventRecorder, "record"),
     *WRITING,
 ]
@@ -131,4 +146,22 @@ async def test_the_status_of_the_topology_and_its_event_are_right_in_the_end(mon
         events = (await world.ask("GET", "/apis/events.k8s.io/v1/namespaces/default/events"))["items"]
         assert {event["note"] for event in events} == {ready(status)["message"]}
         assert len(events) <= 2  # two if the answer to the first was lost
+        assert controllers.health.report(verbose=False) == (True, "ok")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", [1, 2])
+@named(OF_QUEUES)
+async def test_the_status_of_a_queue_and_its_event_are_right_in_the_end(monkeypatch, owner, name, nth, when):
+    async with World(queues.definition()) as world, world.controllers() as controllers:
+        injected = RaiseOnce(monkeypatch, owner, name, nth, when)
+        await queues.add(world, queues.queue_json("q"), queues.queue_json("lost", "gone"))
+        await asyncio.sleep(1)
+        await world.cluster.create(queues.PODS, queues.pod_in("q", "p"))
+        await asyncio.sleep(LONGEST_RETRY_S)
+        assert injected.has_raised or name == "record"  # there is one event only
+        found = await queues.status_of(world, "q", 0)
+        assert (queues.ready(found), found["requested"][queues.GPU]) == (("True", "Ready"), "1")
+        assert queues.ready(await queues.status_of(world, "lost", 0)) == ("False", "ParentMissing")
+        assert {told[:3] for told in await queues.events(world)} == {("Warning", "ParentMissing", "lost")}
         assert controllers.health.report(verbose=False) == (True, "ok")

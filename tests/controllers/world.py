@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import msgspec
 
-from koordpy.api.podgroup import SIGS_GROUP
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP
 from koordpy.app.controllers import Controllers
 from koordpy.app.crds import definitions
 from koordpy.app.settings import Settings

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from koordpy.api.podgroup import GROUPS
 from koordpy.controllers.podgroup.api import PodGroupApi
 from koordpy.controllers.podgroup.gangs import GangIndex, PodGroupKey
+from koordpy.controllers.podgroup.kinds import KINDS
 from koordpy.controllers.podgroup.reconciler import PodGroupReconciler
 from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
 from koordpy.kube.client import Client
 from koordpy.kube.watch.shared import SharedReflectors
-from koordpy.scheduler.ingest.resources import POD_GROUPS, PODS
+from koordpy.scheduler.ingest.resources import GANG_OBJECTS, PODS
 
 
 def podgroup_controller(
@@ -29,11 +29,11 @@ def podgroup_controller(
     """
     queue: WorkQueue[PodGroupKey] = WorkQueue()
     gangs = GangIndex(schedulers, queue.add, clock)
-    apis = {group: PodGroupApi(group, gangs) for group in GROUPS}
+    apis = {version: PodGroupApi(kind, gangs) for version, kind in KINDS.items()}
     # All pods, not only those with a label: annotations can name a gang, and cannot be selected by.
     pods = reflectors.subscribe(PODS, gangs)
-    for group, api in apis.items():
-        reflectors.subscribe(POD_GROUPS[group], api)
+    for version, api in apis.items():
+        reflectors.subscribe(GANG_OBJECTS[version], api)
     return Controller(
         "podgroup",
         PodGroupReconciler(writing, gangs, apis, clock),

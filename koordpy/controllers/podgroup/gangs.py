@@ -1,8 +1,8 @@
 """The index of gangs: members and PodGroups by gang, kept up to date by the watches.
 
-A PodGroup belongs to the gang of its namespace and name, whichever API group defines it. Gangs without a PodGroup are
-kept too, as theirs may be created later. Pods of other schedulers are no members, but the index remembers them: a
-gang that has only such pods belongs to another scheduler.
+A PodGroup belongs to the gang of its front-end, namespace and name. Gangs without a PodGroup are kept too, as theirs
+may be created later. Pods of other schedulers are no members, but the index remembers them: a gang that has only such
+pods belongs to another scheduler, unless that scheduler's name looks like a slip.
 
 The index never writes to the API server. It adds the key of a PodGroup to the work queue when its status may have to
 change, and only then: most of the events of fifty thousand pods change no status.
@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from koordpy.api.gangs import membership_of
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import GROUPS, PodGroup
+from koordpy.api.podgroup.claims import claims_of
+from koordpy.api.podgroup.frontends import front_end_of, name_of
+from koordpy.api.podgroup.gangobject import GangObject
+from koordpy.api.spelling import likely
+from koordpy.controllers.podgroup.kinds import KINDS, PodGroupKind
 from koordpy.controllers.podgroup.members import Member, member_of
 from koordpy.controllers.runtime.versions import is_newer
 
@@ -24,26 +27,28 @@ from koordpy.controllers.runtime.versions import is_newer
 class PodGroupKey(NamedTuple):
     """Names one PodGroup in the work queue."""
 
-    api_group: str
-    gang: str  # namespace/name
+    api_version: str
+    gang: str  # its id
 
     def __str__(self) -> str:
-        return self.gang
+        return name_of(self.gang)
 
 
 @dataclass(slots=True)
 class Gang:
-    """One gang; `key` is the `namespace/name` of its PodGroups."""
+    """One gang; `key` is its id."""
 
     key: str
     members: dict[str, Member] = field(default_factory=dict)  # by UID
     foreign_schedulers: dict[str, str] = field(default_factory=dict)  # by UID of the pod that asks for them
-    pod_groups: dict[str, PodGroup] = field(default_factory=dict)  # by API group
+    slips: dict[str, str] = field(default_factory=dict)  # by UID: what is nearly our name, of pods without a node
+    pod_groups: dict[str, Any] = field(default_factory=dict)  # by API version
 
     @property
-    def pod_group(self) -> PodGroup | None:
-        """The PodGroup that configures the gang: Koordinator's, if both API groups have one of this name."""
-        return next((self.pod_groups[group] for group in GROUPS if group in self.pod_groups), None)
+    def object(self) -> GangObject | None:
+        """The PodGroup that configures the gang: Koordinator's, if both coscheduling groups have one of this name."""
+        versions = front_end_of(self.key).api_versions
+        return next((KINDS[v].gang_object(self.pod_groups[v]) for v in versions if v in self.pod_groups), None)
 
     @property
     def is_foreign(self) -> bool:
@@ -52,7 +57,7 @@ class Gang:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.members or self.foreign_schedulers or self.pod_groups)
+        return not (self.members or self.foreign_schedulers or self.slips or self.pod_groups)
 
 
 class GangIndex:
@@ -73,13 +78,14 @@ class GangIndex:
 
     def keys(self) -> list[PodGroupKey]:
         """One for each PodGroup."""
-        return [PodGroupKey(group, gang.key) for gang in self._gangs.values() for group in gang.pod_groups]
+        return [PodGroupKey(version, gang.key) for gang in self._gangs.values() for version in gang.pod_groups]
 
     # --- pods ---
 
     def upsert(self, obj: Pod) -> None:
         """A pod was added or updated."""
-        uid, membership = obj.metadata.uid, membership_of(obj.metadata)
+        uid, named = obj.metadata.uid, claims_of(obj).named
+        membership = named[0] if named else None
         before = self._gang_of.get(uid)
         if before is not None and (membership is None or membership.gang != before.key):
             self.remove(obj.metadata.key, uid)
@@ -88,9 +94,8 @@ class GangIndex:
         gang = self._gang_of[uid] = self._get_or_create(membership.gang)
         if obj.spec.scheduler_name in self._schedulers:
             self._upsert_member(gang, obj)
-        elif uid not in gang.foreign_schedulers:
-            gang.foreign_schedulers[uid] = obj.spec.scheduler_name
-            self._changed(gang)
+        else:
+            self._upsert_foreign(gang, obj)
 
     def remove(self, key: str, uid: str) -> None:  # noqa: ARG002 - a sink gets both; the index knows pods by UID
         """A pod was deleted."""
@@ -98,6 +103,7 @@ class GangIndex:
         if gang is not None:
             gang.members.pop(uid, None)
             gang.foreign_schedulers.pop(uid, None)
+            gang.slips.pop(uid, None)
             self._changed(gang)
 
     def _upsert_member(self, gang: Gang, pod: Pod) -> None:
@@ -109,30 +115,40 @@ class GangIndex:
             gang.members[uid] = member
             self._changed(gang)
 
-    # --- PodGroups ---
-
-    def upsert_pod_group(self, api_group: str, pod_group: PodGroup) -> None:
-        """The watch shows a PodGroup that was added or updated."""
-        gang = self._get_or_create(pod_group.metadata.key)
-        known = gang.pod_groups.get(api_group)
-        if is_newer(pod_group.metadata, known.metadata if known is not None else None):
-            gang.pod_groups[api_group] = pod_group
+    def _upsert_foreign(self, gang: Gang, pod: Pod) -> None:
+        """A name that is nearly ours is a slip until the pod gets a node: then there is a scheduler of that name."""
+        uid, name = pod.metadata.uid, pod.spec.scheduler_name
+        is_slip = not pod.spec.node_name and bool(likely(name, self._schedulers))
+        known, other = (gang.slips, gang.foreign_schedulers)[:: 1 if is_slip else -1]
+        if uid not in known:
+            other.pop(uid, None)
+            known[uid] = name
             self._changed(gang)
 
-    def record_write(self, api_group: str, pod_group: PodGroup) -> None:
+    # --- PodGroups ---
+
+    def upsert_pod_group(self, kind: PodGroupKind, pod_group: Any) -> None:
+        """The watch shows a PodGroup that was added or updated."""
+        gang = self._get_or_create(kind.gang_of(pod_group.metadata.key))
+        known = gang.pod_groups.get(kind.api_version)
+        if is_newer(pod_group.metadata, known.metadata if known is not None else None):
+            gang.pod_groups[kind.api_version] = pod_group
+            self._changed(gang)
+
+    def record_write(self, kind: PodGroupKind, pod_group: Any) -> None:
         """Our own write returned this version: it needs no reconcile, nor does the watch event that follows it."""
-        gang = self._gangs.get(pod_group.metadata.key)
-        known = gang.pod_groups.get(api_group) if gang is not None else None
+        gang = self._gangs.get(kind.gang_of(pod_group.metadata.key))
+        known = gang.pod_groups.get(kind.api_version) if gang is not None else None
         if gang is None or known is None or known.metadata.uid != pod_group.metadata.uid:
             return
         if is_newer(pod_group.metadata, known.metadata):
-            gang.pod_groups[api_group] = pod_group
+            gang.pod_groups[kind.api_version] = pod_group
 
-    def remove_pod_group(self, api_group: str, key: str) -> None:
-        """A PodGroup was deleted. One of the same name may be left in the other API group, and is reconciled."""
-        gang = self._gangs.get(key)
+    def remove_pod_group(self, kind: PodGroupKind, key: str) -> None:
+        """A PodGroup was deleted. One of the same name may be left in another API group, and is reconciled."""
+        gang = self._gangs.get(kind.gang_of(key))
         if gang is not None:
-            gang.pod_groups.pop(api_group, None)
+            gang.pod_groups.pop(kind.api_version, None)
             self._changed(gang)
 
     # --- both ---
@@ -146,5 +162,5 @@ class GangIndex:
     def _changed(self, gang: Gang) -> None:
         if gang.is_empty:
             self._gangs.pop(gang.key, None)
-        for api_group in gang.pod_groups:
-            self._on_change(PodGroupKey(api_group, gang.key))
+        for api_version in gang.pod_groups:
+            self._on_change(PodGroupKey(api_version, gang.key))

@@ -19,7 +19,9 @@ from typing import NamedTuple
 import msgspec
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.podgroup import PodGroup, PodGroupStatus
+from koordpy.api.podgroup.coscheduling import PodGroupStatus
+from koordpy.api.podgroup.frontends import COSCHEDULING, FRONT_END_OF_API
+from koordpy.api.podgroup.gangobject import GangObject
 from koordpy.api.times import instant_of_seconds, seconds_of_instant
 from koordpy.controllers.podgroup.condition import with_condition
 from koordpy.controllers.podgroup.members import Member
@@ -50,20 +52,31 @@ class _Tally(NamedTuple):
 
 
 def status_of(
-    members: Collection[Member], pod_group: PodGroup | None, previous: PodGroupStatus, now: str
+    members: Collection[Member],
+    obj: GangObject | None,
+    previous: PodGroupStatus,
+    now: str,
+    *,
+    slips: Collection[str] = (),
 ) -> PodGroupStatus:
     """What the status should be. `members` are all pods of the gang but those of other schedulers.
 
-    `pod_group` is the one that configures the gang. If both API groups have a PodGroup of this name, both statuses are
+    `slips` are the schedulerNames of further pods, one each, that are nearly ours.
+
+    `obj` is the one that configures the gang. If both API groups have a PodGroup of this name, both statuses are
     computed from the same one. `previous` is the status in the API.
     """
-    made = pod_group.metadata.creation_timestamp if pod_group is not None else None
+    made = obj.created if obj is not None else None
     counted = [member for member in members if not member.terminating and not member.belongs_to_predecessor(made)]
-    minimum = _minimum([member for member in members if not member.terminating] or members, pod_group)
+    minimum = _minimum([member for member in members if not member.terminating] or members, obj)
     status = _counts(counted, minimum, previous)
     leaving = sum(member.terminating for member in members)
-    conditions = with_condition(status, counted, minimum, now, leaving=leaving)
+    conditions = with_condition(status, counted, minimum, now, leaving=leaving, slips=slips, named_by=_named_by(obj))
     return msgspec.structs.replace(status, conditions=conditions)
+
+
+def _named_by(obj: GangObject | None) -> str:
+    return (FRONT_END_OF_API[obj.api_version] if obj is not None else COSCHEDULING).named_by
 
 
 def _counts(counted: list[Member], minimum: int, previous: PodGroupStatus) -> PodGroupStatus:
@@ -97,7 +110,7 @@ def _tally(counted: list[Member]) -> _Tally:
     )
 
 
-def _minimum(members: Collection[Member], pod_group: PodGroup | None) -> int:
+def _minimum(members: Collection[Member], obj: GangObject | None) -> int:
     """The gang's minimum, as the scheduler resolves it; 0 without any.
 
     Of the living members with the annotation the oldest counts; once all have finished, the minimum is what it was.
@@ -106,7 +119,7 @@ def _minimum(members: Collection[Member], pod_group: PodGroup | None) -> int:
     alive = [member for member in members if not member.finished] or members
     annotated = [member for member in alive if member.declaration.minimum is not None]
     oldest = [min(annotated, key=_age).declaration] if annotated else []
-    return resolve(oldest, pod_group, _DEFAULTS).minimum or 0
+    return resolve(oldest, obj, _DEFAULTS).minimum or 0
 
 
 def _age(member: Member) -> tuple[str, str]:

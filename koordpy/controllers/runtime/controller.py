@@ -40,7 +40,7 @@ class Reconciler(Protocol[K_contra]):
 
 
 class Controller(Generic[K]):
-    """One kind of object, under the name that it has in logs, metrics and health checks.
+    """One kind of object, under the name that it has in logs, metrics and health checks; `what` of it is kept true.
 
     `synced` is set once everything that a status is computed from has been listed: half of the pods make half a gang.
     `all_keys` are those of the objects that are known when the controller starts to lead.
@@ -55,9 +55,10 @@ class Controller(Generic[K]):
         synced: asyncio.Event,
         all_keys: Callable[[], Collection[K]],
         workers: int,
+        what: str = "status",
     ) -> None:
-        self.name = name
-        self._reconciler, self._queue, self._health = reconciler, queue, WriteHealth(name)
+        self.name, self.what = name, what
+        self._reconciler, self._queue, self._health = reconciler, queue, WriteHealth(name, what)
         self._synced, self._all_keys, self._workers = synced, all_keys, workers
 
     @property
@@ -69,7 +70,7 @@ class Controller(Generic[K]):
         """Reconcile every object, then those that change, until cancelled; only while this process leads."""
         await self._synced.wait()
         keys = self._all_keys()
-        event = f"keeping_{self.name}_status"
+        event = f"keeping_{self.name}_{self.what}"
         log.info(event, objects=len(keys))
         self._queue.start()
         try:

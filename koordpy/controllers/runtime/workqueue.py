@@ -32,7 +32,8 @@ _LONGEST_RETRY_S = 60.0
 class WorkQueue(Generic[K]):
     """Keys to reconcile. Workers `get` a key, and hand it back with `done` or `retry`."""
 
-    def __init__(self) -> None:
+    def __init__(self, batch_s: float = _BATCH_S) -> None:
+        self._batch_s = batch_s
         self._ready: asyncio.Queue[K] | None = None  # None while the queue is shut down
         self._ready_keys: set[K] = set()
         self._held: set[K] = set()  # a worker has the key, or it is held back since
@@ -62,7 +63,7 @@ class WorkQueue(Generic[K]):
         elif key not in self._ready_keys and key not in self._timers:
             if (later := self._requeues.pop(key, None)) is not None:
                 later.cancel()
-            self._timers[key] = asyncio.get_running_loop().call_later(_BATCH_S, self._make_ready, key)
+            self._timers[key] = asyncio.get_running_loop().call_later(self._batch_s, self._make_ready, key)
 
     async def get(self) -> K:
         """The next key; no other worker gets it before it is handed back."""

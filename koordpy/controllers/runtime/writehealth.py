@@ -21,8 +21,8 @@ log = structlog.get_logger()
 class WriteHealth:
     """Of one kind, under the name that it has in logs and metrics. Objects are known by their key in the work queue."""
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, kind: str, what: str = "status") -> None:
+        self._kind, self._what = kind, what
         self._failing: set[Hashable] = set()
         self._refused: dict[Hashable, str] = {}  # the reasons that the log has
         self._trouble = ""
@@ -74,7 +74,7 @@ class WriteHealth:
             self._trouble = ""
 
     def _count(self, error: ApiError) -> None:
-        metrics.writes(f"{self._kind}-status", type(error).__name__.lower()).inc()
+        metrics.writes(f"{self._kind}-{self._what}", type(error).__name__.lower()).inc()
 
     def _event(self, what: str) -> str:
-        return f"{self._kind}_status_{what}"
+        return f"{self._kind}_{self._what}_{what}"

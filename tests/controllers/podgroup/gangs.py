@@ -12,7 +12,8 @@ import msgspec
 
 from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration
 from koordpy.api.meta import ObjectMeta
-from koordpy.api.podgroup import PodGroup, PodGroupSpec, PodGroupStatus
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP, PodGroup, PodGroupSpec, PodGroupStatus, gang_object_of
+from koordpy.api.podgroup.gangobject import GangObject
 from koordpy.controllers.podgroup import status as derived
 from koordpy.controllers.podgroup.members import Member
 
@@ -45,8 +46,12 @@ def saying(minimum: int) -> GangDeclaration:
     return GangDeclaration(minimum=minimum)
 
 
-def group(minimum: int = 4, **annotations: str) -> PodGroup:
-    """A PodGroup; annotations by the last part of their key: `min_available="3"`."""
+def group(minimum: int = 4, **annotations: str) -> GangObject:
+    """What a PodGroup says; annotations by the last part of their key: `min_available="3"`."""
+    return gang_object_of(SIGS_GROUP, pod_group(minimum, **annotations))
+
+
+def pod_group(minimum: int = 4, **annotations: str) -> PodGroup:
     keys = {f"gang.scheduling.koordinator.sh/{name.replace('_', '-')}": text for name, text in annotations.items()}
     meta = ObjectMeta("g", namespace="default", uid="u", annotations=keys)
     return PodGroup(metadata=meta, spec=PodGroupSpec(min_member=minimum))
@@ -56,7 +61,7 @@ def status(phase: str, **counts: Any) -> PodGroupStatus:
     return PodGroupStatus(phase=phase, **counts)
 
 
-def status_of(gang: Collection[Member], pod_group: PodGroup | None, previous: PodGroupStatus) -> PodGroupStatus:
+def status_of(gang: Collection[Member], pod_group: GangObject | None, previous: PodGroupStatus) -> PodGroupStatus:
     """Without its conditions, which have rules of their own."""
     found = derived.status_of(gang, pod_group, previous, "2026-01-02T00:00:00Z")
     return msgspec.structs.replace(found, conditions=())

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-import msgspec
 import pytest
 
 from koordpy.api.meta import StatusCondition
-from koordpy.api.podgroup import PodGroupStatus
+from koordpy.api.podgroup.coscheduling import PodGroupStatus
 from koordpy.controllers.podgroup import status as derived
 from tests.controllers.podgroup.gangs import NOTHING, group, member, members
 
@@ -78,8 +77,6 @@ def test_conditions_of_other_controllers_stay():
 
 
 def test_members_that_finished_before_the_pod_group_was_made_are_not_counted():
-    first = group(1)
-    meta = msgspec.structs.replace(first.metadata, creation_timestamp="2026-01-01T01:00:00Z")
-    again = msgspec.structs.replace(first, metadata=meta)
+    again = group(1)._replace(created="2026-01-01T01:00:00Z")
     found = status_of([member("s", 1, finished_at=1767226000.0)], again, NOTHING)
     assert (found.phase, found.succeeded, condition_of(found).reason) == ("Pending", 0, "NoPods")

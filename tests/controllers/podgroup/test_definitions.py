@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from koordpy.api.podgroup import SIGS_GROUP, X_GROUP
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP, X_GROUP
 from tests.controllers.world import DEFINITIONS, World, definition
 
 pytestmark = pytest.mark.looptime
@@ -18,7 +18,7 @@ async def test_without_definitions_nothing_is_asked_but_whether_there_are_some()
         await asyncio.sleep(60)
         assert world.writes() == []
         assert controllers.health.report(verbose=False) == (True, "ok")
-        assert len(world.requests) <= 100  # three kinds, each every other second
+        assert len(world.requests) <= 160  # ten kinds, each every five seconds
 
 
 async def test_a_definition_that_is_installed_later_is_noticed():

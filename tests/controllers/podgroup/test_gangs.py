@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import SIGS_GROUP, X_GROUP, PodGroup
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP, X_GROUP, PodGroup
 from koordpy.controllers.podgroup.gangs import Gang, GangIndex, PodGroupKey
+from koordpy.controllers.podgroup.kinds import KINDS
 from tests.builders import Json, pod_json, typed, with_identity
 from tests.controllers.world import MEMBER
 
 CLOCK = 100.0
 
 
-G = PodGroupKey(SIGS_GROUP, "default/g")
+SIGS, X = (KINDS[f"{group}/v1alpha1"] for group in (SIGS_GROUP, X_GROUP))
+G = PodGroupKey(SIGS.api_version, "default/g")
 
 
 class Index:
@@ -29,7 +31,7 @@ class Index:
         self.added.clear()
 
     def group(self, version: int, phase: str = "", uid: str = "u") -> None:
-        self.gangs.upsert_pod_group(SIGS_GROUP, pod_group(version, phase, uid))
+        self.gangs.upsert_pod_group(SIGS, pod_group(version, phase, uid))
 
     def pod(self, obj: Json) -> None:
         self.gangs.upsert(typed(obj, Pod))
@@ -77,8 +79,8 @@ def test_members_are_kept_for_a_podgroup_that_comes_later_and_need_no_reconcile_
     index = Index()
     index.pod(member(gang="later"))
     assert index.added == []
-    index.gangs.upsert_pod_group(X_GROUP, pod_group(1, name="later"))
-    assert index.added == [PodGroupKey(X_GROUP, "default/later")]
+    index.gangs.upsert_pod_group(X, pod_group(1, name="later"))
+    assert index.added == [PodGroupKey(X.api_version, "default/later")]
     assert len(index.gangs.get("default/later").members) == 1
 
 
@@ -88,16 +90,16 @@ def test_a_gang_of_which_nothing_is_left_is_not_kept():
     index.pod(member("b", scheduler="other"))
     for uid in ("a", "b"):
         index.gangs.remove(f"default/{uid}", uid)
-    index.gangs.remove_pod_group(SIGS_GROUP, "default/g")
+    index.gangs.remove_pod_group(SIGS, "default/g")
     assert len(index.gangs) == 0
 
 
 def test_our_own_write_needs_no_reconcile_neither_its_answer_nor_its_watch_event():
     index = Index()
-    index.gangs.record_write(SIGS_GROUP, pod_group(3, "Pending"))
+    index.gangs.record_write(SIGS, pod_group(3, "Pending"))
     index.group(2, "older")
     index.group(3, "Pending")
-    assert (index.added, index.gang.pod_group.status.phase) == ([], "Pending")
+    assert (index.added, index.gang.pod_groups[SIGS.api_version].status.phase) == ([], "Pending")
     index.group(4, "changed")
     assert index.added == [G]
 
@@ -105,8 +107,8 @@ def test_our_own_write_needs_no_reconcile_neither_its_answer_nor_its_watch_event
 def test_the_answer_to_a_write_is_ignored_when_the_podgroup_was_made_again():
     index = Index()
     index.group(5, "new", uid="another")
-    index.gangs.record_write(SIGS_GROUP, pod_group(3, "old"))
-    assert index.gang.pod_group.status.phase == "new"
+    index.gangs.record_write(SIGS, pod_group(3, "old"))
+    assert index.gang.pod_groups[SIGS.api_version].status.phase == "new"
 
 
 def test_a_pod_that_does_not_say_when_it_was_bound_was_bound_when_it_was_first_seen_so():

@@ -28,6 +28,33 @@ async def test_gangs_of_other_schedulers_are_left_alone():
         assert await world.phase_of() == ""
 
 
+async def test_a_gang_whose_pods_all_misspell_the_scheduler_is_told_so():
+    async with World(definition()) as world, world.controllers():
+        await world.pod("a", scheduler="koord-schduler")
+        await world.pod("b", scheduler="koord-schduler")
+        await world.pod_group(minimum=2)
+        assert await world.phase_of() == "Pending"
+        (condition,) = (await world.ask("GET", path_of(name="g")))["status"]["conditions"]
+        assert condition["reason"] == "NoPods"
+        assert condition["message"].startswith("2 pods ask for the scheduler koord-schduler, which is none of")
+
+
+async def test_a_scheduler_whose_name_is_like_ours_is_left_alone_when_it_has_bound_a_pod():
+    async with World(definition()) as world, world.controllers():
+        await world.pod("a", scheduler="koord-scheduler2", node="n")
+        await world.pod_group(minimum=1)
+        assert await world.phase_of() == ""
+
+
+async def test_a_scheduler_whose_name_is_like_ours_is_left_alone_when_its_controller_has_counted_members():
+    async with World(definition()) as world, world.controllers():
+        await world.pod("a", scheduler="koord-scheduler2")
+        await world.pod_group(minimum=1)
+        assert await world.phase_of() == "Pending"
+        await world.ask("PATCH", path_of(name="g") + "/status", {"status": {"phase": "PreScheduling"}})
+        assert await world.phase_of() == "PreScheduling"
+
+
 async def test_a_pod_of_another_scheduler_is_no_member():
     async with World(definition()) as world, world.controllers():
         await world.pod("a")

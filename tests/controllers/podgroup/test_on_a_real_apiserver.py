@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from koordpy.api.podgroup import SIGS_GROUP, X_GROUP, PodGroup, PodGroupStatus
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP, X_GROUP, PodGroup, PodGroupStatus
 from koordpy.app.controllers import run
 from koordpy.controllers.podgroup.api import PodGroupApi
 from koordpy.controllers.podgroup.gangs import GangIndex
+from koordpy.controllers.podgroup.kinds import KINDS as WRITTEN
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client as KubeClient
 from koordpy.kube.errors import Conflict, NotFound
@@ -207,14 +208,14 @@ async def test_a_podgroup_that_changed_or_went_is_not_written(own: Real, tmp_pat
     api, group = own.client, KINDS[kind].get("group", SIGS_GROUP)
     await install(api, **{"group": SIGS_GROUP} | KINDS[kind])
     old = typed(await add_group(api, 1, group), PodGroup)
-    pod_groups = PodGroupApi(group, GangIndex((), lambda _: None, lambda: 0.0))
+    pod_groups = PodGroupApi(WRITTEN[f"{group}/v1alpha1"], GangIndex((), lambda _: None, lambda: 0.0))
     credentials = await load_credentials(str(own.kubeconfig(tmp_path)))
     async with HttpTransport(credentials, connections=1) as transport:
         client = KubeClient(transport)
         (await api.delete(podgroups(group), "g")).ok()
         with pytest.raises(NotFound):
-            await pod_groups.write(client, old, PodGroupStatus(phase="Running"))
+            await pod_groups.write(client, old.metadata, PodGroupStatus(phase="Running"))
         await add_group(api, 1, group)
         with pytest.raises(Conflict):
-            await pod_groups.write(client, old, PodGroupStatus(phase="Running"))
+            await pod_groups.write(client, old.metadata, PodGroupStatus(phase="Running"))
     assert await phase_of(api, group) == ""

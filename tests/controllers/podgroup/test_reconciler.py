@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from koordpy.api.podgroup import GROUPS, SIGS_GROUP, X_GROUP
+from koordpy.api.podgroup.coscheduling import GROUPS, SIGS_GROUP, X_GROUP
 from koordpy.sim.embedded.faults import Fault, Rule
 from tests.controllers.world import MEMBER, PODS, World, definition, path_of
 

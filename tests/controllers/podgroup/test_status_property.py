@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import SIGS_GROUP, PodGroup, PodGroupStatus
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP, PodGroup, PodGroupStatus
 from koordpy.controllers.podgroup.gangs import GangIndex
+from koordpy.controllers.podgroup.kinds import KINDS
 from tests.builders import Json, typed
-from tests.controllers.podgroup.gangs import PHASES, group, member, status_of
+from tests.controllers.podgroup.gangs import PHASES, group, member, pod_group, status_of
 
 STEPS = ["Pending", "bound", "Running"]  # then it ends
 PHASE_NAMES = ["", "Pending", "PreScheduling", "Scheduling", "Scheduled", "Running", "Finished", "Failed", "Unknown"]
@@ -64,7 +65,7 @@ class Controller:
 
     def _start(self) -> None:
         self._gangs = GangIndex(["koord-scheduler"], lambda _: None, lambda: 4e9)
-        self._gangs.upsert_pod_group(SIGS_GROUP, self._pod_group)
+        self._gangs.upsert_pod_group(KINDS[f"{SIGS_GROUP}/v1alpha1"], self._pod_group)
 
     def see(self, number: int, step: str) -> None:
         self._pods[number] = step
@@ -78,16 +79,16 @@ class Controller:
     def reconcile(self) -> PodGroupStatus:
         gang = self._gangs.get("default/g")
         assert gang is not None
-        self.status = status_of(gang.members.values(), gang.pod_group, self.status)
+        self.status = status_of(gang.members.values(), gang.object, self.status)
         return self.status
 
 
 @given(st.data(), histories(), st.integers(0, 4))
 def test_the_end_does_not_depend_on_the_order_of_events_nor_on_restarts(data, history, minimum):
-    at_once = Controller(group(minimum))
+    at_once = Controller(pod_group(minimum))
     for number, steps in enumerate(history):
         at_once.see(number, steps[-1])
-    controller = Controller(group(minimum))
+    controller = Controller(pod_group(minimum))
     turns = data.draw(st.permutations([number for number, steps in enumerate(history) for _ in steps]))
     left = [list(steps) for steps in history]
     for number in turns:

@@ -1,0 +1,48 @@
+"""TFJob, XGBoostJob, JAXJob: all replicas of all roles start together, or as many as `minAvailable` says.
+
+What the jobs of the training operator have in common (`pkg/apis/kubeflow.org/v1` there): a map from role to
+`replicas`, and `runPolicy.schedulingPolicy.minAvailable`. The operator takes missing replicas for 1 without writing it
+down; a job of which nobody said how large it is cannot be understood here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from koordpy.api.errors import MalformedValue
+from koordpy.api.grouping import Gang, Owner, Workload
+from koordpy.api.paths import count_at, objects_at
+
+
+def replica_specs(field: str, *mandatory: str) -> Callable[[Workload], Sequence[Gang]]:
+    """The rule for jobs with their roles in `spec.<field>`."""
+
+    def gangs(workload: Workload) -> Sequence[Gang]:
+        replicas = replicas_of(workload.owner, field, mandatory)
+        asked = min_available(workload.owner)
+        return [Gang(workload.pods, minimum=sum(replicas.values()) if asked is None else asked)]
+
+    return gangs
+
+
+def replicas_of(owner: Owner, field: str, mandatory: Collection[str] = ()) -> dict[str, int]:
+    """The replicas of each role."""
+    place = f"spec.{field}"
+    roles = objects_at(owner.body, place)
+    if not roles:
+        raise MalformedValue(place, None, "has no role: how many pods there will be is not known")
+    for role in mandatory:
+        if role not in roles:
+            raise MalformedValue(f"{place}.{role}", None, f"is missing; a {owner.kind} needs it")
+    found: dict[str, int] = {}
+    for role in roles:
+        count = count_at(owner.body, f"{place}.{role}.replicas")
+        if not count:
+            raise MalformedValue(f"{place}.{role}.replicas", count, "must be at least 1")
+        found[role] = count
+    return found
+
+
+def min_available(owner: Owner) -> int | None:
+    """What the user asks for in so many words."""
+    return count_at(owner.body, "spec.runPolicy.schedulingPolicy.minAvailable")

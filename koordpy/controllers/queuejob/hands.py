@@ -1,0 +1,204 @@
+"""Carries out what was decided: every write of the QueueJob controller, each as one call after which it may be killed.
+
+Deletions have the UID as a precondition, status writes the resource version. Creations need none: names are a function
+of what was decided, so that a second attempt finds the first. What the API server answers is recorded in the index.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import structlog
+
+from koordpy import metrics
+from koordpy.api.decode import Decoder
+from koordpy.api.keys import QUEUEJOB
+from koordpy.api.meta import ObjectMeta, PartialObjectMetadata
+from koordpy.api.pod import Pod
+from koordpy.api.queuejob import API_VERSION, GROUP, KIND, VERSION, QueueJob, QueueJobStatus, SchedulingSpec
+from koordpy.controllers.queuejob.effects import CreateService, DeleteJob, DeletePod, Effect, Telling, WriteSpec
+from koordpy.controllers.queuejob.index import QueueJobIndex, is_owned
+from koordpy.controllers.queuejob.names import Slot
+from koordpy.controllers.queuejob.pods import JobPod, owned_by, pod_body
+from koordpy.controllers.runtime.statuswriter import StatusWriter
+from koordpy.kube.client import MERGE_PATCH, Client
+from koordpy.kube.errors import AlreadyExists, ApiError, Conflict, NotFound, Transient
+from koordpy.kube.events import EventRecorder, Note
+from koordpy.kube.writes import ObjectRef
+
+_CONTROLLER = "koordpy-queuejob"
+_AT_ONCE = 8  # calls in flight for one job; each has a connection
+_decode_job, _decode_pod = Decoder(KIND, QueueJob), Decoder("Pod", Pod)
+_decode_spec, _decode_any = Decoder("SchedulingSpec", SchedulingSpec), Decoder("Service", PartialObjectMetadata)
+T = TypeVar("T", Pod, SchedulingSpec, PartialObjectMetadata)
+
+log = structlog.get_logger()
+
+
+class NameTaken(ApiError):
+    """An object of the name that is needed belongs to somebody else."""
+
+
+class Hands:
+    """Writes through `client`, which refuses to write unless this process leads."""
+
+    def __init__(self, client: Client, index: QueueJobIndex, clock: Callable[[], float]) -> None:
+        self._client, self._index, self._clock = client, index, clock
+        self._status = StatusWriter(_decode_job, _job_path, probe="phase")
+        self._events = EventRecorder(client, _CONTROLLER)
+        self._services: set[str] = set()  # UIDs of QueueJobs whose Service was made or found since we lead
+        self._accepted: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}  # UID -> what was written, and stored
+
+    def has_service(self, job: QueueJob) -> bool:
+        return job.metadata.uid in self._services
+
+    def stored_spec(self, job: QueueJob) -> dict[str, Any] | None:
+        """Of its SchedulingSpec.
+
+        Fields that an older definition drops count as stored: written again, they would be dropped again, for ever.
+        """
+        stored = self._index.specs.of(job)
+        wanted, answered = self._accepted.get(job.metadata.uid, (None, None))
+        return wanted if stored is not None and stored == answered else stored
+
+    def forget(self) -> None:
+        """Another process leads, or led: what was found once may be gone."""
+        self._services.clear()
+        self._accepted.clear()
+
+    async def write_status(self, job: QueueJob, status: QueueJobStatus, telling: Telling | None = None) -> None:
+        """Raises Conflict when the QueueJob was changed since: what was decided may not hold any more."""
+        if not self._status.differs(status, job.status):
+            return
+        self._index.upsert(await self._status.write(self._client, job.metadata, status))
+        metrics.writes("queuejob-status", "ok").inc()
+        if telling is not None:
+            await self._tell(job, telling)
+
+    async def carry_out(self, job: QueueJob, effects: tuple[Effect, ...]) -> None:
+        """In the order given, but deletions of pods at once."""
+        deletions = [effect for effect in effects if isinstance(effect, DeletePod)]
+        for effect in effects:
+            match effect:
+                case WriteSpec(spec):
+                    await self._write_spec(job, spec)
+                case CreateService():
+                    await self._create_service(job)
+                case DeleteJob():
+                    await self._delete_job(job)
+        await in_parallel([self._delete_pod(job, deletion.pod) for deletion in deletions])
+
+    async def create_pod(self, job: QueueJob, slot: Slot) -> None:
+        """Raises NameTaken, or why the API server does not want it. It is there when this returns."""
+        body = pod_body(job, slot)
+        path = f"/api/v1/namespaces/{quote(job.metadata.namespace)}/pods"
+        made = await self._create(job, path, body, _decode_pod)
+        self._index.pods.created(made)
+
+    async def _delete_pod(self, job: QueueJob, pod: JobPod) -> None:
+        path = f"/api/v1/namespaces/{quote(job.metadata.namespace)}/pods/{quote(pod.name)}"
+        try:
+            await self._client.write("DELETE", path, {"preconditions": {"uid": pod.uid}})
+        except (NotFound, Conflict):  # gone, or another pod has its name by now
+            self._index.pods.vanished(job.metadata.namespace, pod)
+        else:
+            self._index.pods.deleting(pod.uid)
+
+    async def _delete_job(self, job: QueueJob) -> None:
+        """Unless somebody has changed it since, for example its time to live."""
+        meta = job.metadata
+        conditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        options = {"preconditions": conditions, "propagationPolicy": "Background"}
+        with suppress(NotFound):
+            await self._client.write("DELETE", _job_path(meta), options)
+        self._index.remove(meta.key, meta.uid)
+        log.info("queuejob_expired", queuejob=meta.key)
+
+    async def _write_spec(self, job: QueueJob, spec: dict[str, Any]) -> None:
+        collection = _collection(job.metadata, "schedulingspecs")
+        stored = self._index.specs.get(job.metadata.key)
+        if stored is None or not is_owned(stored.metadata, job):
+            body = _companion(job, "SchedulingSpec", API_VERSION, spec)
+            stored = await self._create(job, collection, body, _decode_spec)
+        if stored.spec != spec:
+            patch = {
+                "metadata": {"resourceVersion": stored.metadata.resource_version},
+                "spec": _merge_patch(stored.spec, spec),
+            }
+            path = f"{collection}/{quote(job.metadata.name)}"
+            stored = _decode_spec(await self._client.write("PATCH", path, patch, content_type=MERGE_PATCH))
+        self._accepted[job.metadata.uid] = spec, stored.spec
+        self._index.specs.upsert(stored)
+
+    async def _create_service(self, job: QueueJob) -> None:
+        spec = {"clusterIP": "None", "selector": {QUEUEJOB: job.metadata.name}, "publishNotReadyAddresses": True}
+        path = f"/api/v1/namespaces/{quote(job.metadata.namespace)}/services"
+        await self._create(job, path, _companion(job, "Service", "v1", spec), _decode_any)
+        self._services.add(job.metadata.uid)
+
+    async def _create(self, job: QueueJob, collection: str, body: dict[str, Any], decode: Decoder[T]) -> T:
+        """Create what the QueueJob owns, or find it: an earlier attempt may have had no answer."""
+        try:
+            return decode(await self._client.write("POST", collection, body))
+        except (AlreadyExists, Transient) as error:
+            name = body["metadata"]["name"]
+            try:
+                found = decode(await self._client.get_patiently(f"{collection}/{quote(name)}"))
+            except NotFound:
+                raise error from None
+            if not is_owned(found.metadata, job):
+                raise NameTaken(
+                    f"{body['kind']} {found.metadata.key} is not of this QueueJob: delete or rename it"
+                ) from None
+            return found
+
+    async def _tell(self, job: QueueJob, telling: Telling) -> None:
+        """An event is worth no retry: the status says the same."""
+        meta = job.metadata
+        about = ObjectRef(API_VERSION, KIND, meta.namespace, meta.name, meta.uid)
+        note = Note(about, telling.kind, telling.reason, telling.reason, telling.text, _CONTROLLER)
+        try:
+            await self._events.record(note, self._clock())
+        except ApiError as error:
+            log.debug("queuejob_event_failed", queuejob=meta.key, problem=str(error))
+
+
+def _merge_patch(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """What a merge patch has to say so that `before` becomes `after`: what is gone has to be named."""
+    patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
+    for key, value in after.items():
+        old = before.get(key)
+        patch[key] = _merge_patch(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return patch
+
+
+def _collection(meta: ObjectMeta, plural: str) -> str:
+    return f"/apis/{GROUP}/{VERSION}/namespaces/{quote(meta.namespace)}/{plural}"
+
+
+def _job_path(meta: ObjectMeta) -> str:
+    return f"{_collection(meta, 'queuejobs')}/{quote(meta.name)}"
+
+
+def _companion(job: QueueJob, kind: str, api_version: str, spec: dict[str, Any]) -> dict[str, Any]:
+    meta = job.metadata
+    labels = {QUEUEJOB: meta.name}
+    owned = {"name": meta.name, "namespace": meta.namespace, "labels": labels, "ownerReferences": owned_by(job)}
+    return {"apiVersion": api_version, "kind": kind, "metadata": owned, "spec": spec}
+
+
+async def in_parallel(calls: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """A few at once, and all of them whatever becomes of one; then raises what the first one raised."""
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def limited(call: Coroutine[Any, Any, None]) -> None:
+        async with limit:
+            await call
+
+    for outcome in await asyncio.gather(*map(limited, calls), return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome

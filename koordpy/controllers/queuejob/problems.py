@@ -1,0 +1,72 @@
+"""What is wrong with a spec, for API servers that do not evaluate the rules in the definition.
+
+The rules in CEL keep most of it out. The embedded API has no CEL, some rules need more than CEL can say, and a
+definition may have been replaced; so the controller looks again, names field and value, and touches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from koordpy.api.errors import MalformedValue
+from koordpy.api.meta import LabelSelector
+from koordpy.api.queuejob import QueueJob, TaskSpec
+from koordpy.controllers.queuejob.names import hostname, slots, task_names
+from koordpy.state.selectors import compile_selector
+
+_LONGEST_LABEL = 63
+
+
+def problems(job: QueueJob) -> list[str]:
+    """One sentence each; empty for a spec that can be used."""
+    return [
+        *_of_the_job(job),
+        *(each for position in range(len(job.spec.task_specs)) for each in _of_a_task(job, position)),
+    ]
+
+
+def _of_the_job(job: QueueJob) -> Iterator[str]:
+    spec, name = job.spec, job.metadata.name
+    if len(name) > _LONGEST_LABEL:  # its pods have it as a label
+        yield f"metadata.name has {len(name)} characters, and may have {_LONGEST_LABEL}"
+    if not spec.task_specs:
+        yield "spec.taskSpecs is empty"
+    if spec.sched_spec is not None and spec.scheduling_spec is not None:
+        yield "spec.schedulingSpec is the older name of spec.schedSpec: give one of them"
+    field = "spec.schedSpec" if spec.scheduling_spec is None else "spec.schedulingSpec"
+    if not 0 <= spec.minimum <= spec.replicas:
+        yield f"{field}.minAvailable is {spec.minimum}, and all taskSpecs together have {spec.replicas} replicas"
+    names = task_names(spec)
+    for twice in sorted({each for each in names if names.count(each) > 1}):
+        yield f"two of spec.taskSpecs have the name {twice}"
+    if spec.network == "Hostnames":
+        longest = max((hostname(name, slot) for slot in slots(spec)), key=len, default="")
+        if len(longest) > _LONGEST_LABEL:
+            yield f"the hostname {longest} has more than {_LONGEST_LABEL} characters: shorten the job's or task's name"
+
+
+def _of_a_task(job: QueueJob, position: int) -> Iterator[str]:
+    task, field = job.spec.task_specs[position], f"spec.taskSpecs[{position}]"
+    if task.replicas < 0:
+        yield f"{field}.replicas is {task.replicas}"
+    for key in ("metadata", "spec"):
+        if not isinstance(task.template.get(key) or {}, dict):
+            yield f"{field}.template.{key} is no object"
+            return
+    containers = (task.template.get("spec") or {}).get("containers")
+    if not isinstance(containers, list) or not all(isinstance(each, dict) for each in containers) or not containers:
+        yield f"{field}.template.spec.containers has no containers"
+    if task.selector is not None:
+        yield from _of_a_selector(task, field)
+
+
+def _of_a_selector(task: TaskSpec, field: str) -> Iterator[str]:
+    labels = (task.template.get("metadata") or {}).get("labels") or {}
+    try:
+        selects = compile_selector(msgspec.convert(task.selector, LabelSelector))
+        if not selects(labels):
+            yield f"{field}.selector does not select the labels of its template"
+    except (msgspec.ValidationError, MalformedValue) as error:
+        yield f"{field}.selector: {error}"

@@ -1,0 +1,118 @@
+"""Brings one QueueJob up to date: decide, store transitions, carry out what follows, write the counters.
+
+Pods are not created here but handed to the `Creator`, which has all QueueJobs in view.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from koordpy.api.queuejob import QueueJob
+from koordpy.controllers.queuejob.creating import Creator
+from koordpy.controllers.queuejob.decide import Known, decide
+from koordpy.controllers.queuejob.effects import Effect, Transition
+from koordpy.controllers.queuejob.hands import Hands, NameTaken
+from koordpy.controllers.queuejob.index import QueueJobIndex
+from koordpy.controllers.queuejob.status import Refusal
+
+_PAUSE_S = 0.2  # between two looks at one QueueJob: five writes a second are more than anybody reads
+_PAUSE_PER_POD_S = 0.001
+_LONGEST_PAUSE_S = 2.0
+_LONGEST_SLEEP_S = 3600.0
+_MOST_DECISIONS = 10  # in one look; two or three are usual. Then others have their turn, and the watch can catch up
+
+log = structlog.get_logger()
+
+
+class QueueJobReconciler:
+    """`look_again` adds a key to the work queue."""
+
+    def __init__(
+        self,
+        index: QueueJobIndex,
+        hands: Hands,
+        creator: Creator,
+        clock: Callable[[], float],
+        look_again: Callable[[str], None],
+    ) -> None:
+        self._index, self._hands, self._creator = index, hands, creator
+        self._clock, self._look_again = clock, look_again
+        self._taken: dict[str, Refusal] = {}  # UID -> a companion whose name somebody else has
+        self._generations: dict[str, int] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def reset(self) -> None:
+        """Another process leads."""
+        for timer in self._timers.values():
+            timer.cancel()
+        for kept in (self._taken, self._generations, self._timers):
+            kept.clear()
+
+    async def reconcile(self, key: str) -> float:
+        """Do what has to be done now; returns how long to hold the key back."""
+        if (timer := self._timers.pop(key, None)) is not None:
+            timer.cancel()
+        for _ in range(_MOST_DECISIONS):
+            if (job := self._index.get(key)) is None:
+                break
+            self._notice_change(job)
+            decision = decide(self._known(job))
+            if isinstance(decision, Transition):
+                self._creator.forget(key)
+                await self._hands.write_status(job, decision.status, decision.telling)
+                log.info("queuejob", queuejob=key, phase=decision.status.phase, incarnation=decision.status.incarnation)
+                continue
+            if not await self._carried_out(job, decision.effects):
+                self._creator.forget(key)
+                return _PAUSE_S
+            self._creator.want(key, job, decision)
+            if decision.effects:
+                continue  # decided anew: what was just done is known
+            if not decision.lacks_pods or self._creator.refusal(job) is not None:
+                await self._hands.write_status(job, decision.status)
+            self._set_timer(key, decision.look_again_at)
+            return min(_PAUSE_S + _PAUSE_PER_POD_S * job.spec.replicas, _LONGEST_PAUSE_S)
+        else:
+            self._look_again(key)
+        self._creator.forget(key)
+        return _PAUSE_S
+
+    def _known(self, job: QueueJob) -> Known:
+        uid = job.metadata.uid
+        return Known(
+            job,
+            self._index.pods.of(uid),
+            self._clock(),
+            self._hands.stored_spec(job),
+            self._hands.has_service(job),
+            self._taken.get(uid) or self._creator.refusal(job),
+        )
+
+    async def _carried_out(self, job: QueueJob, effects: tuple[Effect, ...]) -> bool:
+        """False when a companion cannot be made, because its name is taken: then there are no pods, and a reason."""
+        uid = job.metadata.uid
+        try:
+            await self._hands.carry_out(job, effects)
+        except NameTaken as error:
+            self._taken[uid] = Refusal("NameTaken", str(error))
+            decision = decide(self._known(job))
+            assert not isinstance(decision, Transition)
+            await self._hands.write_status(job, decision.status)
+            self._set_timer(job.metadata.key, self._clock() + 30.0)
+            return False
+        self._taken.pop(uid, None)
+        return True
+
+    def _notice_change(self, job: QueueJob) -> None:
+        uid, generation = job.metadata.uid, job.metadata.generation
+        if self._generations.get(uid) != generation:
+            self._generations[uid] = generation
+            self._creator.spec_changed(uid)
+
+    def _set_timer(self, key: str, at: float | None) -> None:
+        if at is not None:
+            seconds = min(max(0.0, at - self._clock()), _LONGEST_SLEEP_S)
+            self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._look_again, key)

@@ -1,0 +1,1 @@
+"""The rules of each kind: pure functions, asked with owners and pods in shorthand."""

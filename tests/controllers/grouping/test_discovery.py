@@ -1,0 +1,41 @@
+"""Where a kind is served, as the API server says; asked once, and again when a kind turns up that was not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from koordpy.controllers.grouping.discovery import Discovery, NotServed
+from koordpy.kube.client import Client
+from tests.controllers.grouping.world import CUSTOM, DEFINITIONS, permissive
+
+
+async def test_kinds_of_the_core_of_groups_and_of_definitions_are_found(world):
+    await world.define("PyTorchJob")
+    discovery = Discovery(Client(world.recording))
+    assert (await discovery.find("v1", "Pod")).path("ns", "x") == "/api/v1/namespaces/ns/pods/x"
+    assert (await discovery.find("v1", "Node")).path("ns", "x") == "/api/v1/nodes/x"
+    assert (await discovery.find("apps/v1", "ReplicaSet")).collection == "/apis/apps/v1/replicasets"
+    assert (await discovery.find("kubeflow.org/v1", "PyTorchJob")).plural == "pytorchjobs"
+
+
+async def test_a_version_that_is_served_no_more_is_the_preferred_one(world):
+    await world.define("RayCluster")
+    discovery = Discovery(Client(world.recording))
+    assert (await discovery.find("ray.io/v1alpha1", "RayCluster")).api_version == "ray.io/v1"
+
+
+async def test_a_group_is_asked_for_once_and_again_after_a_while(embedded):
+    now = [0.0]
+    discovery = Discovery(Client(embedded.recording), clock=lambda: now[0])
+    for _ in range(3):
+        with pytest.raises(NotServed, match="Simulation"):
+            await discovery.find("example.com/v1", "Simulation")
+    assert embedded.recording.count("GET", "^/apis/example.com/v1$") == 1
+    api_version, plural = CUSTOM["Simulation"]
+    await embedded.api.ask("POST", DEFINITIONS, permissive(api_version, "Simulation", plural))
+    with pytest.raises(NotServed):
+        await discovery.find("example.com/v1", "Simulation")
+    now[0] = 6.0
+    for _ in range(3):
+        await discovery.find("example.com/v1", "Simulation")
+    assert embedded.recording.count("GET", "^/apis/example.com/v1$") == 2
