@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
+from koordpy.scheduler.backfill import Backfill
 from koordpy.scheduler.cycles import EvictionCycles
 from koordpy.scheduler.execute.bind import Binder
 from koordpy.scheduler.execute.evict import Evictor
 from koordpy.scheduler.execute.inflight import InFlight
 from koordpy.scheduler.execute.lanes import Lanes
 from koordpy.scheduler.execute.volumes import VolumeBinder
+from koordpy.scheduler.grouper import Grouper
 from koordpy.scheduler.ingest.sinks import Sinks
 from koordpy.scheduler.jobs import Jobs
 from koordpy.scheduler.loop import Scheduler
@@ -26,8 +28,12 @@ from koordpy.scheduler.parts import Parts
 from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.preempt import PostFilter
-from koordpy.scheduler.queue.order import OneLine
 from koordpy.scheduler.queue.queue import JobQueue
+from koordpy.scheduler.queues.admission import Admission
+from koordpy.scheduler.queues.book import QueueBook
+from koordpy.scheduler.queues.order import FairOrder
+from koordpy.scheduler.queues.policy import QueuePolicy
+from koordpy.scheduler.queues.reclaim import Reclaim
 from koordpy.scheduler.recovery import Recovery
 from koordpy.scheduler.report.repeats import Repeats
 from koordpy.scheduler.report.reporter import Reporter
@@ -37,7 +43,8 @@ from koordpy.scheduler.timers import GangTimer
 from koordpy.scheduler.waitingroom import WaitingRoom
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.changes import ChangeLog
-from koordpy.state.cluster import Cluster, ClusterOptions
+from koordpy.state.cluster import Cluster
+from koordpy.state.options import ClusterOptions
 from koordpy.state.pods import PodRecord
 
 
@@ -51,6 +58,7 @@ class BuiltScheduler:
     volumes: VolumeBinder
     throttle: Throttle
     schedulers: frozenset[str]  # the names of our profiles
+    book: QueueBook
 
     @property
     def cluster(self) -> Cluster:
@@ -80,13 +88,17 @@ def build_scheduler(
     """
     ready = asyncio.Event()
     profiles = {profile.scheduler_name: profile for profile in settings.profiles}
-    cluster = Cluster(_options(settings), ChangeLog(ready.set))
+    changes = ChangeLog(ready.set)
+    book = QueueBook(profiles.keys(), changes, default=settings.queues.default, gpus=settings.queues.gpus)
+    policy, order = QueuePolicy(book), FairOrder(book)
+    cluster = Cluster(_options(settings, book, policy), changes)
+    order.look_at(cluster)
     queue = JobQueue(
         clock,
         wall,
         first_backoff_s=settings.first_backoff_s,
         most_backoff_s=settings.most_backoff_s,
-        order=OneLine(),
+        order=order,
         on_ready=ready.set,
     )
     jobs = Jobs(cluster, queue, profiles.keys())
@@ -99,10 +111,14 @@ def build_scheduler(
     volumes = VolumeBinder(client, cluster, settings.volume_bind_timeout_s)
     binder = Binder(client, cluster, jobs, reporter=reporter, volumes=volumes, lanes=lanes, in_flight=in_flight)
     evictor = Evictor(client, cluster, queue, reporter, lane=lanes.evictions, wall=wall)
-    planning = Planning(cluster, profiles, topology=settings.gangs.topology)
+    admission = Admission(book, cluster)
+    reclaim = Reclaim(book, policy, cluster, admission, wall=wall, victims=evictor.victims)
+    planning = Planning(cluster, profiles, topology=settings.gangs.topology, reclaim=reclaim)
     oversights = Oversights(cluster, reporter, profiles.keys(), clock)
-    timers: tuple[GangTimer, ...] = (Staleness(planning, evictor, reporter, clock), oversights)
-    wakeups = Wakeups(cluster, queue, jobs, timers)
+    grouper = Grouper(cluster, reporter, profiles.keys(), clock, wall)
+    backfill = Backfill(planning, queue, reporter, wall=wall, enabled=settings.backfill)
+    timers: tuple[GangTimer, ...] = (Staleness(planning, evictor, reporter, clock), oversights, grouper, backfill)
+    wakeups = Wakeups(cluster, queue, jobs, timers, reclaim)
     permit = Permit(
         planning, queue, jobs, WaitingRoom(cluster, in_flight, clock, wall), reporter=reporter, settings=settings.gangs
     )
@@ -117,6 +133,8 @@ def build_scheduler(
         recovery,
         planning,
         permit,
+        admission,
+        backfill,
         postfilter,
         cycles,
         lanes,
@@ -131,18 +149,23 @@ def build_scheduler(
         wakeups,
         recovery,
         in_flight=in_flight,
-        on_pending=oversights.look_at_pod,
-        on_pod_gone=(reporter.forget, evictor.pod_gone, volumes.pod_gone),
+        grouper=grouper,
+        book=book,
+        on_pending=(oversights.look_at_pod, grouper.look_at_pod),
+        on_pod_gone=(reporter.forget, evictor.pod_gone, volumes.pod_gone, backfill.pod_gone),
         on_storage_changed=volumes.storage_changed,
         on_foreign_bind=on_foreign_bind,
     )
-    return BuiltScheduler(Scheduler(parts, ready), parts, sinks, volumes, throttle, frozenset(profiles))
+    return BuiltScheduler(Scheduler(parts, ready), parts, sinks, volumes, throttle, frozenset(profiles), book)
 
 
-def _options(settings: Settings) -> ClusterOptions:
+def _options(settings: Settings, book: QueueBook, policy: QueuePolicy) -> ClusterOptions:
     return ClusterOptions(
         schedulers=frozenset(profile.scheduler_name for profile in settings.profiles),
         gang_defaults=settings.gang_defaults,
+        needing_spec=settings.needing_spec,
+        eviction_policy=policy,
+        queues=book,
         evictions=any(profile.preempts for profile in settings.profiles),
         protected_namespaces=settings.protected_namespaces,
         counts_all_resources=all(profile.counts_all_resources for profile in settings.profiles),

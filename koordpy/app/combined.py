@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from koordpy.app.controllers import WORKERS, Controllers
+from koordpy.app.controllers import CONNECTIONS, Controllers
 from koordpy.app.process import Process, check_reachable, connections
 from koordpy.app.settings import Settings
 from koordpy.kube.auth.credentials import load_credentials
@@ -22,7 +22,7 @@ async def run(settings: Settings) -> None:
     credentials = await load_credentials(settings.kubeconfig, settings.context)
     async with (
         HttpTransport(credentials, connections=connections(settings)) as transport,
-        HttpTransport(credentials, connections=WORKERS) as for_statuses,
+        HttpTransport(credentials, connections=CONNECTIONS) as for_statuses,
     ):
         client = Client(transport)
         await check_reachable(client, "/api/v1/nodes")

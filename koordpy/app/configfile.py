@@ -30,12 +30,14 @@ from koordpy.app.configschema import (
 from koordpy.app.coscheduling import PLUGIN as COSCHEDULING
 from koordpy.app.coscheduling import WITHOUT_MEANING as COSCHEDULING_WITHOUT_MEANING
 from koordpy.app.coscheduling import read_coscheduling
+from koordpy.app.groupers import read_grouping
 from koordpy.app.settings import LeaderElection, Settings
 from koordpy.kube.leader import Timing
 from koordpy.plan.framework.arguments import volume_bind_timeout_s
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.framework.profiles import ProfileSpec, build_profile
 from koordpy.plan.framework.registry import WITHOUT_MEANING
+from koordpy.scheduler.queues.settings import QueueSettings
 from koordpy.scheduler.settings import GangSettings
 from koordpy.state.gangs.spec import GangDefaults
 
@@ -145,6 +147,14 @@ def _settings(file: ConfigFile, mistakes: Mistakes) -> Settings:
     return Settings(
         profiles=tuple(replace(p, preempts=p.preempts and may_preempt) for p in profiles),
         protected_namespaces=frozenset(file.koordpy.protected_namespaces),
+        backfill=file.koordpy.backfill in (True, "On"),
+        queues=QueueSettings(file.koordpy.queues.default, tuple(file.koordpy.queues.gpu_resources)),
+        needing_spec=frozenset(
+            profile.scheduler_name
+            for profile in file.profiles
+            if profile.koordpy.require_scheduling_spec or file.koordpy.require_scheduling_spec
+        ),
+        grouping=read_grouping(file.koordpy.pod_grouper, mistakes),
         gang_defaults=gang_defaults,
         gangs=gangs,
         leader_election=election,

@@ -11,6 +11,8 @@ import msgspec
 
 from koordpy.api.strict import Duration, Strict
 from koordpy.plan.framework.profiles import PluginSet
+from koordpy.quota.amounts import ANY_GPU
+from koordpy.quota.membership import DEFAULT_QUEUE
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
@@ -75,10 +77,42 @@ class OfAProfile(Strict):
     """What koordpy adds, under a key of its own."""
 
     preemption: Literal["PreemptLowerPriority", "Never"] = "PreemptLowerPriority"
+    require_scheduling_spec: bool = False
+
+
+class QueuesPart(Strict):
+    default: str = DEFAULT_QUEUE
+    gpu_resources: list[str] = msgspec.field(default_factory=lambda: list(ANY_GPU))
+
+
+class PartPart(Strict):
+    """Numbers are given as paths in the workload, such as `spec.workers`, or as they are."""
+
+    name: str
+    replicas: str | int
+    labels: dict[str, str]
+    minimum: str | int | None = None
+
+
+class GrouperPart(Strict):
+    group: str
+    kind: str
+    replicas: str | int | None = None
+    minimum: str | int | None = None
+    sub_groups: list[PartPart] = []
+
+
+class PodGrouperPart(Strict):
+    enabled: bool = True
+    groupers: list[GrouperPart] = []
 
 
 class OfAll(OfAProfile):
     protected_namespaces: list[str] = []
+    queues: QueuesPart = msgspec.field(default_factory=QueuesPart)
+    backfill: bool | Literal["On", "Off"] = True  # YAML reads a bare Off as false
+    reservations: Literal[1] = 1
+    pod_grouper: PodGrouperPart = msgspec.field(default_factory=PodGrouperPart)
 
 
 class ProfilePart(Strict):

@@ -17,9 +17,17 @@ from typing import Any
 import structlog
 
 from koordpy import __version__, metrics
-from koordpy.app.process import check_reachable
+from koordpy.api.errors import MalformedValue
+from koordpy.app.process import CannotStart, check_reachable
 from koordpy.app.settings import Settings
+from koordpy.controllers.grouping.configured import offered_kinds
+from koordpy.controllers.grouping.controller import LEASE as PODGROUPER_LEASE
+from koordpy.controllers.grouping.controller import PodGrouper
+from koordpy.controllers.grouping.kinds.table import Kind
+from koordpy.controllers.grouping.writer import WIDTH
 from koordpy.controllers.podgroup.controller import podgroup_controller
+from koordpy.controllers.queuejob.controller import QueueJobController
+from koordpy.controllers.queues.controller import queue_controller
 from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.topology.controller import topology_controller
 from koordpy.kube.auth.credentials import load_credentials
@@ -33,6 +41,7 @@ from koordpy.server.settings import Serving
 
 LEASE = "koordpy-controllers"
 WORKERS = 8  # status writes in flight; each has a connection
+CONNECTIONS = WORKERS + WIDTH
 
 log = structlog.get_logger()
 
@@ -43,7 +52,7 @@ async def run(settings: Settings, serving: Serving | None) -> None:
     `settings` are the scheduler's: which pods are ours, how leaders are elected, and where the API server is.
     """
     credentials = await load_credentials(settings.kubeconfig, settings.context)
-    async with HttpTransport(credentials, connections=WORKERS) as transport:
+    async with HttpTransport(credentials, connections=CONNECTIONS) as transport:
         client = Client(transport)
         await check_reachable(client, "/api/v1/pods")
         reflectors = SharedReflectors(client)
@@ -63,7 +72,14 @@ class Controllers:
         self._controllers: tuple[Controller[Any], ...] = (
             podgroup_controller(reflectors, writing, schedulers, clock, workers=WORKERS),
             topology_controller(reflectors, writing, clock),
+            QueueJobController(reflectors, writing, clock, workers=WORKERS),
+            queue_controller(reflectors, writing, schedulers, clock),
         )
+        self._podgrouper: PodGrouper | None = None
+        if settings.grouping.enabled:
+            self._podgrouper_lease = _podgrouper_lease(client, settings)
+            grouping = client.guarded_by(self._podgrouper_lease.holds)
+            self._podgrouper = PodGrouper(reflectors, grouping, schedulers, clock, _kinds_of_others(settings))
         self._reflectors = reflectors
         self.health = Health(self._checks)
 
@@ -76,6 +92,8 @@ class Controllers:
                 if serving is not None:
                     tasks.create_task(serve(application(self.health, lambda: None), serving))
                 tasks.create_task(self._lead() if self._lease is None else self._lease.run(self._lead))
+                if self._podgrouper is not None:
+                    tasks.create_task(self._group(self._podgrouper))
         finally:
             self.health.shut_down()
 
@@ -86,9 +104,16 @@ class Controllers:
             for controller in self._controllers:
                 tasks.create_task(controller.run())
 
+    async def _group(self, podgrouper: PodGrouper) -> None:
+        await podgrouper.installed()
+        await self._podgrouper_lease.run(podgrouper.run)
+
     def _checks(self) -> dict[str, Callable[[], str]]:
         checks = self._reflectors.checks()
         checks |= {f"{each.name}-status": _status_check(each) for each in self._controllers}
+        if self._podgrouper is not None:
+            checks["workload-grouping"] = _status_check(self._podgrouper.controller)
+            checks["podgrouper-lease"] = lambda: self._podgrouper_lease.trouble
         if (lease := self._lease) is not None:
             checks["leader-election"] = lambda: lease.trouble
         return checks
@@ -103,7 +128,25 @@ def lease_and_writing_client(client: Client, settings: Settings) -> tuple[Leader
     election = settings.leader_election
     if not election.enabled:
         return None, client
-    identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
     name = LeaseName(election.namespace, LEASE)
-    lease = LeaderLease(client, name, identity, election.timing, gauge=metrics.CONTROLLERS_LEADER)
+    lease = LeaderLease(client, name, _identity(), election.timing, gauge=metrics.CONTROLLERS_LEADER)
     return lease, client.guarded_by(lease.holds)
+
+
+def _podgrouper_lease(client: Client, settings: Settings) -> LeaderLease:
+    """Held also where no leaders are elected: it tells the scheduler that there is a grouper to wait for."""
+    election = settings.leader_election
+    name = LeaseName(election.namespace, PODGROUPER_LEASE)
+    return LeaderLease(client, name, _identity(), election.timing, gauge=metrics.PODGROUPER_LEADER)
+
+
+def _kinds_of_others(settings: Settings) -> tuple[Kind, ...]:
+    """What is configured goes before what other packages offer."""
+    try:
+        return (*offered_kinds(), *settings.grouping.kinds)
+    except MalformedValue as error:
+        raise CannotStart(str(error)) from error
+
+
+def _identity() -> str:
+    return f"{socket.gethostname()}_{secrets.token_hex(4)}"

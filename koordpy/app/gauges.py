@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from prometheus_client import Gauge
@@ -10,6 +11,7 @@ from prometheus_client import Gauge
 from koordpy import metrics
 from koordpy.app.build import BuiltScheduler
 from koordpy.app.pending import REASONS, Pending, pending_in
+from koordpy.quota.amounts import RESOURCES, K
 from koordpy.scheduler.queue.ticket import State
 
 # Set by the leader alone, so that sums over replicas are right.
@@ -19,7 +21,12 @@ _OF_THE_LEADER = (
     metrics.OLDEST_PENDING_SECONDS,
     metrics.PENDING_REQUESTS,
     metrics.WAITING_REQUESTS,
+    metrics.QUEUE_ALLOCATED,
+    metrics.QUEUE_REQUESTED,
+    metrics.QUEUE_FAIR_SHARE,
+    metrics.QUEUE_PENDING_PODS,
 )
+_UNITS = (1000, 1, 1000)  # CPUs, bytes and GPUs of what queues count
 
 
 class Gauges:
@@ -42,6 +49,7 @@ class Gauges:
             gauge.clear()
         if self._leads():
             self._of_what_is_pending(pending_in(self._built))
+            self._of_queues()
 
     def _of_the_state(self) -> None:
         cluster, queue = self._built.cluster, self._built.queue
@@ -69,6 +77,23 @@ class Gauges:
         resources = dict.fromkeys([*pending.requested, *pending.held, "cpu", "memory"], 0.0)
         _set(metrics.PENDING_REQUESTS, resources | pending.requested)
         _set(metrics.WAITING_REQUESTS, resources | pending.held)
+
+    def _of_queues(self) -> None:
+        """By Queue, of what it counts; without Queue objects there are no series."""
+        built, book = self._built, self._built.book
+        if not book.in_use:
+            return
+        book.divide(built.cluster.nodes, built.cluster.resources)
+        for row, name in enumerate(book.tree.names):
+            for kind in range(K):
+                if book.tree.counted[row, kind]:
+                    of = (name, RESOURCES[kind])
+                    metrics.QUEUE_ALLOCATED.labels(*of).set(book.usage.allocated[row, kind] / _UNITS[kind])
+                    metrics.QUEUE_REQUESTED.labels(*of).set(book.usage.requested[row, kind] / _UNITS[kind])
+                    metrics.QUEUE_FAIR_SHARE.labels(*of).set(book.shares[row, kind] / _UNITS[kind])
+        waiting = Counter(pod.queue for pod in built.cluster.pods.values() if pod.queue and not pod.bound)
+        for name in book.tree.names:
+            metrics.QUEUE_PENDING_PODS.labels(name).set(waiting[name])
 
 
 def _set(gauge: Gauge, values: Mapping[str, float]) -> None:

@@ -21,13 +21,15 @@ from koordpy.state.shapes import Shape
 
 QUEUED, INCOMPLETE, RESOURCES, CONSTRAINTS = "queued", "incomplete", "resources", "constraints"
 TOPOLOGY, PREEMPTING, WAITING, TIMED_OUT = "topology", "preempting", "waiting", "timed_out"
-GATED, ERROR, NEVER = "gated", "error", "never"
+GATED, ERROR, NEVER, QUEUE, RESERVATION = "gated", "error", "never", "queue", "reservation"
 REASONS = (
     QUEUED,  # not attempted yet
     INCOMPLETE,  # members of its gang, their PodGroup, or gangs of its group are not there
     RESOURCES,  # too little is free
     CONSTRAINTS,  # nodes do not match: taints, selectors, affinity, spreading, volumes
     TOPOLOGY,  # no part of the network takes all of it
+    QUEUE,  # its Queue does not exist, takes no jobs, or has no room below a limit or quota
+    RESERVATION,  # nodes are reserved for a job in front of it
     NEVER,  # more than there is: it would not fit on an empty cluster either
     PREEMPTING,  # room is kept for it, and others are still leaving
     WAITING,  # holds room at Permit, until the rest of its gang has some
@@ -35,6 +37,12 @@ REASONS = (
     GATED,  # its scheduling gates are not gone
     ERROR,  # it cannot be read, or a call or koordpy itself failed
 )
+
+# Refusals that say themselves of what kind they are.
+_BY_KIND = {
+    "Incomplete": INCOMPLETE, "Reservation": RESERVATION, "QueueMissing": QUEUE, "QueueNotLeaf": QUEUE,
+    "QueueBroken": QUEUE, "QueueLimit": QUEUE, "QueueQuota": QUEUE,
+}  # fmt: skip
 
 _IN_A_CPU = 1000  # amounts of CPU are in thousandths
 
@@ -116,6 +124,8 @@ def reason_of(refusal: Refusal) -> str:
     """The reason of a refusal; of several, the one that most likely has to be acted upon."""
     if refusal.reason != UNSCHEDULABLE:
         return ERROR
+    if refusal.kind in _BY_KIND:
+        return _BY_KIND[refusal.kind]
     if refusal.plugins == {"Coscheduling"}:
         if not refusal.wake_on:
             return INCOMPLETE

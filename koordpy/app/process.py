@@ -12,6 +12,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
@@ -27,6 +28,7 @@ from koordpy.kube.events import EventRecorder
 from koordpy.kube.http.transport import HttpTransport
 from koordpy.kube.leader import LeaderLease, LeaseName
 from koordpy.kube.watch.shared import SharedReflectors
+from koordpy.scheduler.answers.answering import Answering
 from koordpy.scheduler.ingest.watches import Watches
 from koordpy.server.health import Health
 
@@ -74,7 +76,7 @@ class Process:
     def __init__(self, client: Client, settings: Settings, reflectors: SharedReflectors) -> None:
         identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
         election = settings.leader_election
-        self._settings = settings
+        self._settings, self._client = settings, client
         self._lease: LeaderLease | None = None
         self._leads = False
         if election.enabled:
@@ -93,7 +95,10 @@ class Process:
         self.built = build_scheduler(
             settings, writing, instance=identity, on_foreign_bind=self._competitors.saw_foreign_bind
         )
-        self._reflectors, self._watches = reflectors, Watches(reflectors, self.built.sinks)
+        self._reflectors, self._watches = (
+            reflectors,
+            Watches(reflectors, self.built.sinks, settings.leader_election.namespace),
+        )
         self.health = Health(self._checks)
         self._gauges = Gauges(self.built, lambda: self._leads)
 
@@ -117,12 +122,27 @@ class Process:
     async def _serve(self) -> None:
         """Loading a web server takes a moment, so that is done while the API server puts the first lists together."""
         await asyncio.sleep(0)
+        from koordpy.controllers.grouping.expansion import expanded  # noqa: PLC0415
+        from koordpy.server.answers import add_answer_routes  # noqa: PLC0415
+        from koordpy.server.authorization import Delegated, middleware  # noqa: PLC0415
         from koordpy.server.gangs import add_gang_routes  # noqa: PLC0415
         from koordpy.server.http import application, serve  # noqa: PLC0415
 
-        app = application(self.health, self._gauges.refresh)
+        delegated = self._settings.serving.authorization == "delegated"
+        app = application(self.health, self._gauges.refresh, [middleware(Delegated(self._review))] if delegated else ())
         add_gang_routes(app, self.built.cluster.gangs, lambda: self._leads)
+        built = self.built
+        answers = Answering(built.parts, built.book, built.throttle, built.schedulers, expand=expanded)
+        add_answer_routes(app, answers, lambda: self._leads, self._leader)
         await serve(app, self._settings.serving)
+
+    async def _review(self, path: str, review: dict[str, Any]) -> bytes:
+        """Reviews are asked with POST, and write nothing."""
+        return await self._client.write("POST", path, review, attempts=2, timeout_s=5.0)
+
+    def _leader(self) -> str:
+        """Who leads, as far as we know."""
+        return self._lease.holder if self._lease is not None else ""
 
     async def _lead(self) -> None:
         began = time.monotonic()

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from koordpy.controllers.grouping.settings import GroupingSettings
 from koordpy.kube.leader import Timing
 from koordpy.plan.framework.profile import Profile
 from koordpy.plan.framework.profiles import default_profile
+from koordpy.scheduler.queues.settings import QueueSettings
 from koordpy.scheduler.settings import GangSettings
 from koordpy.server.settings import Serving
 from koordpy.state.gangs.spec import GangDefaults
@@ -37,6 +39,11 @@ class Settings:
     bind_width: int = 32  # binds in flight; on a server without latency more buys nothing, and etcd writes one by one
     gang_defaults: GangDefaults = field(default_factory=GangDefaults)
     gangs: GangSettings = field(default_factory=GangSettings)
+    # schedulerNames of which every pod that has a controller needs a SchedulingSpec
+    needing_spec: frozenset[str] = frozenset()
+    grouping: GroupingSettings = field(default_factory=GroupingSettings)
+    queues: QueueSettings = field(default_factory=QueueSettings)
+    backfill: bool = True  # without a declared run time anywhere it does nothing
     protected_namespaces: frozenset[str] = frozenset()  # nobody there is ever evicted
     volume_bind_timeout_s: float = 600.0  # kube-scheduler's; a provisioner can take minutes
     kubeconfig: str | None = None

@@ -27,17 +27,24 @@ def version() -> None:
 
 def _register() -> None:
     """After `main` exists; what is heavy is imported inside the commands."""
+    from koordpy.cli.answers import explain, jobs, whatif  # noqa: PLC0415
     from koordpy.cli.config import config  # noqa: PLC0415
     from koordpy.cli.controllers import controllers  # noqa: PLC0415
     from koordpy.cli.crds import crds  # noqa: PLC0415
     from koordpy.cli.demo import demo  # noqa: PLC0415
     from koordpy.cli.embedded import embedded  # noqa: PLC0415
     from koordpy.cli.install import install  # noqa: PLC0415
+    from koordpy.cli.queues import queues  # noqa: PLC0415
     from koordpy.cli.run import run  # noqa: PLC0415
     from koordpy.cli.topology import topology  # noqa: PLC0415
 
-    for command in (demo, run, controllers, config, crds, install, embedded, topology):
+    for command in (demo, run, controllers, config, crds, install, embedded, topology, queues, jobs, explain, whatif):
         main.add_command(command)
+
+
+def kubectl_plugin() -> None:
+    """`kubectl koord ...`: kubectl runs whatever is called kubectl-koord on the PATH."""
+    main(prog_name="kubectl koord")
 
 
 _register()

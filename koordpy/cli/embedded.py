@@ -29,19 +29,37 @@ def _quantity(_: click.Context, option: click.Parameter, text: str) -> str:
 )
 @click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True, help="GPUs of each node.")
 @click.option(
+    "--termination-seconds",
+    type=click.FloatRange(0, 3600),
+    default=3.0,
+    show_default=True,
+    help="How long a deleted pod takes to end; never longer than its terminationGracePeriodSeconds.",
+)
+@click.option(
     "--kubeconfig-out",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write the kubeconfig. [default: a temporary file]",
 )
-def embedded(*, nodes: int, port: int, cpu: str, memory: str, gpu: int, kubeconfig_out: Path | None) -> None:
+def embedded(
+    *,
+    nodes: int,
+    port: int,
+    cpu: str,
+    memory: str,
+    gpu: int,
+    termination_seconds: float,
+    kubeconfig_out: Path | None,
+) -> None:
     """Serve a small Kubernetes API from memory, with simulated nodes.
 
-    Jobs, Deployments, ReplicaSets and StatefulSets make pods. Bound pods start, run and end as on real nodes, but no
-    container runs. Nothing schedules: start `koordpy run` beside it. Everything is gone when it ends, with Ctrl-C.
+    Jobs, Deployments, ReplicaSets and StatefulSets make pods, and so do PyTorchJobs, MPIJobs and RayClusters, as their
+    operators would. Bound pods start, run and end as on real nodes, but no container runs. Nothing schedules: start
+    `koordpy run` beside it. Everything is gone when it ends, with Ctrl-C.
     """
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415
     from koordpy.sim.embedded.backend import timestamp  # noqa: PLC0415
+    from koordpy.sim.embedded.kubelet import Timing  # noqa: PLC0415
     from koordpy.sim.embedded.nodes import simulated_node  # noqa: PLC0415
     from koordpy.sim.embedded.server import EmbeddedServer  # noqa: PLC0415
 
@@ -52,18 +70,22 @@ def embedded(*, nodes: int, port: int, cpu: str, memory: str, gpu: int, kubeconf
         simulated_node(f"node-{number:0{width}}", cpu=cpu, memory=memory, extended=gpus, now=now)
         for number in range(1, nodes + 1)
     ]
-    sys.exit(run_until_signal(_serve(EmbeddedServer(wanted, port=port), nodes, port, kubeconfig_out)))
+    server = EmbeddedServer(wanted, port=port, timing=Timing(termination=termination_seconds))
+    sys.exit(run_until_signal(_serve(server, nodes, port, kubeconfig_out)))
 
 
 async def _serve(server: EmbeddedServer, nodes: int, port: int, kubeconfig: Path | None) -> None:
     import asyncio  # noqa: PLC0415
 
     from koordpy.server.errors import CannotServe  # noqa: PLC0415
+    from koordpy.sim.embedded.workloads.operators.definitions import PATH, definitions  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="koordpy-") as directory:
         path = (kubeconfig or Path(directory) / "kubeconfig").absolute()
         try:
             async with server:
+                for definition in definitions():
+                    await server.create(PATH, definition)
                 path.write_text(server.kubeconfig(), encoding="utf-8")
                 click.echo(_welcome(server.url, nodes, path))
                 await asyncio.Event().wait()
@@ -73,10 +95,12 @@ async def _serve(server: EmbeddedServer, nodes: int, port: int, kubeconfig: Path
 
 
 def _welcome(url: str, nodes: int, kubeconfig: Path) -> str:
+    from koordpy.sim.shell import path_line  # noqa: PLC0415
+
     return f"""\
 A Kubernetes API in memory, on {url}, with {nodes} simulated node{"" if nodes == 1 else "s"}. In another terminal:
 
-  export KUBECONFIG={kubeconfig}
+{path_line()}  export KUBECONFIG={kubeconfig}
   kubectl get nodes
   koordpy crds | kubectl apply -f -
   koordpy run --with-controllers &

@@ -107,6 +107,7 @@ def _settings(flags: Flags) -> Settings:
         "address": flags["bind_address"],
         "tls_cert_file": flags["tls_cert_file"],
         "tls_private_key_file": flags["tls_private_key_file"],
+        "authorization": flags.get("authorization"),
     }
     given = {name: value for name, value in serving.items() if value is not None}
     settings = replace(settings, serving=replace(settings.serving, **given))  # type: ignore[arg-type]

@@ -22,6 +22,13 @@ if TYPE_CHECKING:  # heavy, and --help must answer at once
     is_flag=True,
     help="Run what `koordpy controllers` runs in this process too; no port of its own.",
 )
+@click.option(
+    "--authorization",
+    type=click.Choice(["off", "delegated"]),
+    default="off",
+    show_default=True,
+    help="Who may ask this port: everybody, or whom the API server allows (TokenReview, SubjectAccessReview).",
+)
 def run(*, with_controllers: bool, **flags: str | int | bool | None) -> None:
     """Schedule pods that name one of our profiles (default: koord-scheduler).
 

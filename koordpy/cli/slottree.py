@@ -100,7 +100,7 @@ def in_colour(rows: list[Row], remarks: tuple[str, ...]) -> None:
         table.add_column(heading, justify="right")
     for row in rows:
         free = Text(str(row.free), style="green" if row.free else "bright_black")
-        domain = Text.assemble((_guides(row.last), "bright_black"), row.label)
+        domain = Text.assemble((guides(row.last), "bright_black"), row.label)
         table.add_row(domain, str(row.nodes), free, str(row.used), _bar(row))
     console = Console(highlight=False)
     console.print(table)
@@ -108,7 +108,8 @@ def in_colour(rows: list[Row], remarks: tuple[str, ...]) -> None:
         console.print(remark, style="yellow", markup=False, soft_wrap=True)
 
 
-def _guides(last: tuple[bool, ...]) -> str:
+def guides(last: tuple[bool, ...]) -> str:
+    """The lines of a tree before a name; `last` is that of a `Row`."""
     if not last:
         return ""
     return "".join("   " if ended else "│  " for ended in last[:-1]) + ("└─ " if last[-1] else "├─ ")

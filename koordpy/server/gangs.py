@@ -68,7 +68,7 @@ def summary(gang: Gang, gangs: GangTable) -> dict[str, Any]:
             "RepresentativePodKey": "",
             "BindingMemberPods": _uids(others),
         },
-        "gangFrom": "GangFromPodGroupCrd" if gang.pod_groups else "GangFromPodAnnotation",
+        "gangFrom": "GangFromPodGroupCrd" if gang.objects else "GangFromPodAnnotation",
         "hasGangInit": gang.initialised,
     }
 

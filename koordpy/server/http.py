@@ -6,13 +6,14 @@ Other modules add their routes to the application. Nothing here decides what is 
 from __future__ import annotations
 
 import asyncio
-import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from koordpy.server.certificate import tls
 from koordpy.server.errors import CannotServe
 from koordpy.server.health import Health
 from koordpy.server.settings import Serving
@@ -20,7 +21,9 @@ from koordpy.server.settings import Serving
 log = structlog.get_logger()
 
 
-def application(health: Health, refresh_gauges: Callable[[], None]) -> web.Application:
+def application(
+    health: Health, refresh_gauges: Callable[[], None], middlewares: Sequence[Middleware] = ()
+) -> web.Application:
     """The routes. `refresh_gauges` is called when `/metrics` is read: gauges cost nothing in between."""
 
     async def live(_: web.Request) -> web.Response:
@@ -34,7 +37,7 @@ def application(health: Health, refresh_gauges: Callable[[], None]) -> web.Appli
         refresh_gauges()
         return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    app = web.Application()
+    app = web.Application(middlewares=middlewares)
     app.router.add_get("/healthz", live)
     app.router.add_get("/livez", live)
     app.router.add_get("/readyz", ready)
@@ -47,7 +50,7 @@ async def serve(app: web.Application, serving: Serving) -> None:
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, serving.address, serving.port, ssl_context=_tls(serving))
+        site = web.TCPSite(runner, serving.address, serving.port, ssl_context=tls(serving))
         await site.start()
         address, port = runner.addresses[0][:2]  # with port 0 nobody else could know it
         log.info("serving", address=address, port=port, tls=bool(serving.tls_cert_file))
@@ -56,14 +59,3 @@ async def serve(app: web.Application, serving: Serving) -> None:
         raise CannotServe(f"cannot serve on {serving.address}:{serving.port}: {error.strerror or error}") from error
     finally:
         await runner.cleanup()
-
-
-def _tls(serving: Serving) -> ssl.SSLContext | None:
-    if not serving.tls_cert_file:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(serving.tls_cert_file, serving.tls_private_key_file or None)
-    except (OSError, ssl.SSLError) as error:
-        raise CannotServe(f"--tls-cert-file {serving.tls_cert_file}: {error}") from error
-    return context

@@ -13,3 +13,4 @@ class Serving:
     port: int = 10251
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
+    authorization: str = "off"  # delegated: the API server is asked who may ask

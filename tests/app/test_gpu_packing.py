@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from koordpy.app.configfile import read_settings
-from tests.scheduler.gangs.rig import GangRig, saying
+from tests.scheduler.gangs.rig import GangRig, pod_group_sinks, saying
 from tests.scheduler.wakeups.rig import Rig
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "gpu-packing.yaml"
@@ -23,7 +23,7 @@ class Nodes(GangRig):
         settings, without_meaning = read_settings(str(EXAMPLE))
         assert without_meaning == []
         Rig.__init__(self, *settings.profiles)
-        self.pod_groups = self.built.sinks.pod_groups
+        self.pod_groups = pod_group_sinks(self)
         self._profile = profile
         for number in range(4):
             self.node(f"n{number}", cpu=64, memory="512Gi", nvidia__com_gpu=8)

@@ -10,6 +10,7 @@ from prometheus_client import REGISTRY
 from koordpy.app.gauges import Gauges
 from koordpy.app.pending import REASONS, pending_in
 from tests.scheduler.gangs.rig import GangRig, saying
+from tests.scheduler.queues.rig import QueueRig
 from tests.scheduler.wakeups.rig import Rig
 
 GATHER = {"gatherStrategy": [{"layer": "Rack", "strategy": "MustGather"}]}
@@ -233,3 +234,38 @@ def test_the_gang_that_has_held_room_for_longest_tells_for_how_long(rig):
     rig.hand_clock.now += 100
     refreshed(rig)
     assert value("koordpy_longest_waiting_seconds") == 100
+
+
+# --- queues ---
+
+
+def test_a_pod_that_its_queue_has_no_room_for_waits_for_the_queue():
+    rig = QueueRig()
+    rig.node("n1", cpu=4)
+    rig.has_queue("a", cpu=(0, 1))
+    rig.jobs_of("a", 2)
+    rig.settle()
+    assert dict(pending_in(rig.built).pods) == {"queue": 1}
+
+
+def test_queues_are_measured_in_cpus():
+    rig = QueueRig()
+    rig.node("n1", cpu=4)
+    rig.has_queue("a", cpu=(0, 1))
+    rig.jobs_of("a", 2)
+    rig.settle()
+    refreshed(rig)
+    found = [
+        value(f"koordpy_queue_{what}", queue="a", resource="cpu") for what in ("allocated", "requested", "fair_share")
+    ]
+    assert found == [1.0, 2.0, 1.0]
+    assert value("koordpy_queue_pending_pods", queue="a") == 2  # one of them is about to be bound
+
+
+def test_a_pod_that_waits_to_be_grouped_is_incomplete():
+    rig = QueueRig()
+    rig.node("n1", cpu=4)
+    rig.grouper()
+    rig.owned("p", "job")
+    rig.settle()
+    assert dict(pending_in(rig.built).pods) == {"incomplete": 1}

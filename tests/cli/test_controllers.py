@@ -85,7 +85,7 @@ async def test_the_scheduler_runs_with_the_controllers_beside_it(tmp_path):
     assert code == 0
     assert "Traceback" not in log
     holders = {lease["metadata"]["name"]: lease["spec"].get("holderIdentity") for lease in json.loads(leases)["items"]}
-    assert holders == {"koord-scheduler": "", "koordpy-controllers": ""}
+    assert holders == {"koord-scheduler": "", "koordpy-controllers": "", "koordpy-podgrouper": ""}
 
 
 @pytest.mark.parametrize("arguments", [["controllers"], ["run", "--with-controllers"]])

@@ -29,8 +29,12 @@ def test_it_prints_every_definition_as_yaml():
     names = [definition["metadata"]["name"] for definition in definitions()]
     assert names == [
         "clusternetworktopologies.scheduling.koordinator.sh",
+        "podgroups.scheduling.run.ai",
         "podgroups.scheduling.sigs.k8s.io",
         "podgroups.scheduling.x-k8s.io",
+        "queuejobs.arbitrator.incubator.k8s.io",
+        "queues.scheduling.run.ai",
+        "schedulingspecs.arbitrator.incubator.k8s.io",
     ]
 
 

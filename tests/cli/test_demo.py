@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import PodGroup
+from koordpy.api.podgroup.coscheduling import PodGroup
+from koordpy.sim import shell
 from koordpy.sim.demo.gangs import gang_story
 from koordpy.sim.demo.screen import Screen
 from koordpy.sim.demo.seen import NodeSink, PodGroupSink, PodSink, Seen
@@ -106,7 +107,15 @@ def test_a_gang_that_must_be_below_one_spine_gets_the_one_that_it_fills_and_is_s
 def test_the_closing_text_fits_80_columns(told):
     closing = told.stdout.partition("\nWhat happened, and why\n")[2].splitlines()
     assert "  kubectl --kubeconfig kubeconfig get nodes" in closing
-    assert [line for line in closing if len(line) > 80] == []
+    assert [line for line in closing if len(line) > 80 and "export PATH=" not in line] == []
+
+
+def test_a_shell_that_does_not_find_koordpy_is_told_where_it_is(monkeypatch):
+    monkeypatch.setattr(shell.shutil, "which", lambda _: None)
+    directory = shell.path_line().split("=")[1].removesuffix(":$PATH\n")
+    assert (Path(directory) / "koordpy").is_file()
+    monkeypatch.setattr(shell.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert shell.path_line() == ""
 
 
 def test_the_commands_to_go_on_with_fit_80_columns():

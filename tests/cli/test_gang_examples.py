@@ -31,7 +31,7 @@ RESOURCES = {
 }
 MEMBER = "pod-group.scheduling.sigs.k8s.io"
 PATIENCE_S = 20
-_ROW = re.compile(r"#   (\w+) +(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +\d+s")
+_ROW = re.compile(r"#   (\w+) +(\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(?:\w+ +)?\d+s")
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def quoted(file: str) -> list[str]:
 
 
 def rows(file: str) -> list[tuple[str, ...]]:
-    """What the comment says that `kubectl get podgroups` prints, without the age."""
+    """What the comment says that `kubectl get podgroups` prints, without reason and age."""
     return _ROW.findall((EXAMPLES / file).read_text())
 
 

@@ -9,13 +9,15 @@ import pytest
 import yaml
 
 from deploy import chart
-from koordpy.api.podgroup import SIGS_GROUP, X_GROUP
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP, X_GROUP
 from koordpy.app import install
 from koordpy.app.crds import definitions
+from koordpy.sim.embedded.workloads.operators.definitions import definitions as of_operators
 from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import koordpy, started
+from tests.controllers.queuejob.world import job, task
 from tests.controllers.world import definition as podgroup_definition
-from tests.controlplane.client import Client
+from tests.controlplane.client import Client, path
 from tests.controlplane.server import ADMIN_TOKEN, NOBODY_TOKEN, ControlPlane
 
 pytestmark = pytest.mark.process
@@ -211,6 +213,65 @@ async def test_the_roles_allow_everything_that_the_topology_and_its_status_need(
         (await admin.patch(TOPOLOGIES, "default", broken, namespace="")).ok()
         await until(lambda: holds(condition_of_the_topology(admin), "False"))
         await until(lambda: has_warnings(admin))
+
+
+QUEUE_JOBS = "apis/arbitrator.incubator.k8s.io/v1alpha1/queuejobs"
+
+
+async def is_pending(admin: Client, restarts: int) -> bool:
+    found = (await admin.get(QUEUE_JOBS, "j")).ok().get("status", {})
+    return (found.get("pending"), found.get("restarts")) == (2, restarts)
+
+
+async def is_gone(admin: Client) -> bool:
+    return (await admin.get(QUEUE_JOBS, "j")).status == 404
+
+
+@pytest.mark.real
+async def test_the_roles_allow_everything_that_queuejobs_need(running, admin):
+    for each in definitions():
+        if each["spec"]["group"] == "arbitrator.incubator.k8s.io":
+            (await admin.create("customresourcedefinitions", each)).ok()
+    await until(lambda: is_served(admin, QUEUE_JOBS))
+    with running.part("controllers", await running.kubeconfig("controllers")):
+        body = job("j", task("w", 2), network="Hostnames", ttlSecondsAfterFinished=0)
+        (await admin.request("POST", path(QUEUE_JOBS, namespace="default") + "?fieldValidation=Strict", body)).ok()
+        await until(lambda: is_pending(admin, restarts=0))
+        (await admin.patch("pods", "j-w-0-0", {"status": {"phase": "Failed"}}, subresource="status")).ok()
+        await until(lambda: is_pending(admin, restarts=1))
+        (await admin.patch(QUEUE_JOBS, "j", {"spec": {"schedSpec": {"minAvailable": 1}}})).ok()
+        for name in ("j-w-0-1", "j-w-1-1"):
+            (await admin.patch("pods", name, {"status": {"phase": "Succeeded"}}, subresource="status")).ok()
+        await until(lambda: is_gone(admin))
+
+
+async def group_of(admin: Client, pod: str) -> str:
+    return (await admin.get("pods", pod)).ok()["metadata"].get("annotations", {}).get("pod-group-name", "")
+
+
+@pytest.mark.real
+async def test_the_roles_allow_everything_that_grouping_of_workloads_needs(running, admin):
+    names = ("podgroups.scheduling.run.ai", "pytorchjobs.kubeflow.org")
+    made = [each for each in (*definitions(), *of_operators()) if each["metadata"]["name"] in names]
+    for definition in made:
+        (await admin.create("customresourcedefinitions", definition)).ok()
+    await until(lambda: is_served(admin, "apis/scheduling.run.ai/v2alpha2/podgroups"))
+    await until(lambda: is_served(admin, "apis/kubeflow.org/v1/pytorchjobs"))
+    job = yaml.safe_load((EXAMPLES / "workload-pytorchjob.yaml").read_text())
+    owner = (await admin.create("apis/kubeflow.org/v1/pytorchjobs", job)).ok()
+    reference = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "controller": True}
+    reference |= {key: owner["metadata"][key] for key in ("name", "uid")}
+    for name, labels in (("m", {"training.kubeflow.org/replica-type": "master"}), ("x", {})):
+        pod = pod_json(name, labels=labels)
+        pod["metadata"]["ownerReferences"] = [reference]
+        (await admin.create("pods", pod)).ok()
+    with running.part("controllers", await running.kubeconfig("controllers")):
+        await until(lambda: holds(group_of(admin, "x"), f"pg-finetune-{owner['metadata']['uid']}"))
+        await until(lambda: holds(group_of(admin, "m"), f"pg-finetune-{owner['metadata']['uid']}"))
+        broken = {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 0}}}}
+        (await admin.patch("apis/kubeflow.org/v1/pytorchjobs", "finetune", broken)).ok()
+        await until(lambda: has_events(admin, 1))
+    assert await is_given_back(admin, "koordpy-podgrouper")
 
 
 async def may(client: Client, verb: str, resource: str, *, group: str = SIGS_GROUP, sub: str = "") -> bool:
