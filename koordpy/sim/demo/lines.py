@@ -11,12 +11,13 @@ from koordpy.sim.demo.summary import summary, tally
 from koordpy.sim.demo.tree import tree
 from koordpy.sim.demo.view import Place
 from koordpy.sim.demo.words import count, names, phase_of
+from koordpy.sim.shell import path_line
 
 _WIDTH = 80  # of the closing text: a terminal's, and what is pasted into a mail or a ticket
 _GONE = """
 The cluster has ended with the demo. `koordpy demo` on a terminal keeps it up;
 or keep one yourself:
-  koordpy embedded --nodes 20 --kubeconfig-out kubeconfig &
+{path}  koordpy embedded --nodes 20 --kubeconfig-out kubeconfig &
   koordpy crds | kubectl --kubeconfig kubeconfig apply -f -
   koordpy run --with-controllers --kubeconfig kubeconfig &
   kubectl --kubeconfig kubeconfig get nodes"""
@@ -62,7 +63,7 @@ class Lines:
             self._print("\nThe cluster stays up until Ctrl-C. In another terminal:")
             self._print("\n".join(f"  {command}" for command in place.commands()))
         else:
-            self._print(_GONE)
+            self._print(_GONE.format(path=path_line()))
 
     def _line(self, seen: Seen, what: str, text: str) -> None:
         self._print(f"{seen.now():6.1f}s  {what:<9} {text}")

@@ -13,7 +13,7 @@ from koordpy.api.keys import POD_SCHEDULED
 from koordpy.api.meta import ObjectMeta, Struct
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import PodGroup
+from koordpy.api.podgroup.coscheduling import PodGroup
 from koordpy.sim.demo.workload import workload_of
 from koordpy.sim.embedded.kubelet import RUN_SECONDS
 from koordpy.state.nodes.resources import amount

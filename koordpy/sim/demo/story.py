@@ -20,7 +20,7 @@ from koordpy.api.coordination import Lease
 from koordpy.api.decode import Decoder
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
-from koordpy.api.podgroup import GROUPS, SIGS_GROUP, VERSION, PodGroup
+from koordpy.api.podgroup.coscheduling import GROUPS, SIGS_GROUP, VERSION, PodGroup
 from koordpy.app.crds import definitions
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client

@@ -6,7 +6,7 @@ import msgspec
 from rich.text import Text
 
 from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC, PLACEMENT
-from koordpy.api.podgroup import PodGroup
+from koordpy.api.podgroup.coscheduling import PodGroup
 from koordpy.sim.demo.network import LEAF, SPINE
 from koordpy.sim.demo.seen import Seen, State
 

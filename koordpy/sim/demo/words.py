@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from koordpy.api.podgroup import PodGroup
+from koordpy.api.podgroup.coscheduling import PodGroup
 from koordpy.sim.demo.workload import GPU
 from koordpy.state.requests import Amounts
 

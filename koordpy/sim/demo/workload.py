@@ -17,7 +17,7 @@ from typing import Any
 from koordpy.api.gangs import membership_of
 from koordpy.api.keys import NETWORK_TOPOLOGY_SPEC, POD_GROUP
 from koordpy.api.meta import ObjectMeta
-from koordpy.api.podgroup import SIGS_GROUP, VERSION
+from koordpy.api.podgroup.coscheduling import SIGS_GROUP, VERSION
 from koordpy.sim.demo.network import places
 from koordpy.sim.embedded.kubelet import RUN_SECONDS
 from koordpy.sim.embedded.nodes import simulated_node

@@ -11,7 +11,10 @@ from typing import Any
 Obj = dict[str, Any]
 Cell = Callable[[Obj, float], Any]  # from the object and the time
 
-_STEP = re.compile(r"\.?((?:\\.|[^.\[\\])+)|\[['\"](.+?)['\"]\]|\[(\d+)\]|\[\?\(@\.(\w+)==['\"](.+?)['\"]\)\]|(\[\*\])")
+_STEP = re.compile(
+    r"\.?((?:\\.|[^.\[\\])+)|\[['\"](.+?)['\"]\]|\[(\d+|-1:)\]"
+    r"|\[\?\(@\.(\w+)==['\"](.+?)['\"]\)\]|(\[\*\])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def age(path: str) -> Cell:
 
 
 def at_path(obj: Any, path: str) -> Any:
-    """A simple JSONPath: `.spec.a`, `.a[0]`, `.conditions[?(@.type=="Ready")].status`, `.a['x.y/z']`."""
+    """A simple JSONPath: `.spec.a`, `.a[0]`, `.a[-1:]`, `.conditions[?(@.type=="Ready")].status`, `.a['x.y/z']`."""
     for key, quoted, index, field, wanted, every in _STEP.findall(path):
         if index or field or every:
             chosen = _choose(obj, index, field, wanted)
@@ -65,7 +68,8 @@ def _choose(items: Any, index: str, field: str, wanted: str) -> Any:
     if not isinstance(items, list):
         return None
     if index:
-        return items[int(index)] if int(index) < len(items) else None
+        position = int(index.rstrip(":"))
+        return items[position] if position < len(items) and items else None
     return next((item for item in items if not field or item.get(field) == wanted), None)
 
 

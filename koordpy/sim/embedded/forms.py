@@ -66,6 +66,8 @@ def _metadata(stored: Stored) -> bytes:
 
 def _metadata_list(page: Page) -> bytes:
     head = {"kind": METADATA_LIST, "apiVersion": _API_VERSION, "metadata": list_metadata(page)}
+    if not page.items:
+        return msgspec.json.encode(head | {"items": None})  # as the real server does for this form alone
     return msgspec.json.encode(head)[:-1] + b',"items":[' + b",".join(map(_metadata, page.items)) + b"]}"
 
 

@@ -15,7 +15,7 @@ NOBODY_ACTS = {
     "poddisruptionbudgets.policy": _NO_CONTROLLER.format("disruption") + ", until somebody writes its status",
     "ingresses.networking.k8s.io": _NO_CONTROLLER.format("Ingress"),
     "networkpolicies.networking.k8s.io": "the embedded cluster has no network: this NetworkPolicy is stored only",
-    "resourcequotas": _NOT_ENFORCED.format("ResourceQuota"),
+    "resourcequotas": "the embedded cluster enforces a ResourceQuota for pods alone, and none with scopes",
     "limitranges": _NOT_ENFORCED.format("LimitRange"),
     "roles.rbac.authorization.k8s.io": _NOT_ENFORCED.format("Role"),
     "rolebindings.rbac.authorization.k8s.io": _NOT_ENFORCED.format("RoleBinding"),

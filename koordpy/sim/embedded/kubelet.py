@@ -23,6 +23,7 @@ Obj = dict[str, Any]
 
 RUN_SECONDS = "embedded.koordpy.io/run-seconds"
 EXIT_CODE = "embedded.koordpy.io/exit-code"
+_TERMINATED = 143  # the exit code of a program that ends by SIGTERM
 _BURST = 200  # writes between two yields to the loop, so that a wave of starts does not stall requests
 
 
@@ -31,7 +32,7 @@ class Timing:
     """How fast simulated containers are, in seconds."""
 
     start: float = 0.5
-    longest_grace: float = 1.0  # a container that exits promptly when told to
+    termination: float = 1.0  # from the signal to the end; never longer than the pod's grace period
 
 
 class Kubelets:
@@ -88,7 +89,7 @@ class Kubelets:
         metadata, phase = pod["metadata"], pod["status"].get("phase")
         if "deletionTimestamp" in metadata:
             granted = metadata.get("deletionGracePeriodSeconds", 0)
-            self._plan("remove", stored, min(granted, self._timing.longest_grace))
+            self._plan("remove", stored, min(granted, self._timing.termination))
         elif phase == "Pending":
             self._plan("start", stored, self._timing.start)
         elif phase == "Running":
@@ -121,9 +122,14 @@ class Kubelets:
         elif action == "start" and stored.obj["status"].get("phase") == "Pending":
             store.replace(stored, {**stored.obj, "status": self._running(stored.obj)})
         elif action == "finish" and stored.obj["status"].get("phase") == "Running":
-            store.replace(stored, {**stored.obj, "status": self._finished(stored.obj)})
+            code = int(_number(stored.obj["metadata"], EXIT_CODE) or 0)
+            store.replace(stored, {**stored.obj, "status": self._ended(stored.obj, code)})
 
     def _remove(self, stored: Stored) -> None:
+        """First the end of its containers, for whoever still holds the pod by a finalizer, then the pod."""
+        if stored.obj["status"].get("phase") not in ("Succeeded", "Failed"):
+            ended = {**stored.obj, "status": self._ended(stored.obj, _TERMINATED)}
+            stored = self._backend.store.replace(stored, ended)
         strategy = strategy_of(self._backend.registry.by_path["", "v1", "pods"])
         _, gone = lifecycle.delete(self._backend, stored, strategy, {"gracePeriodSeconds": 0})
         if gone:
@@ -144,9 +150,8 @@ class Kubelets:
             "containerStatuses": states,
         }
 
-    def _finished(self, pod: Obj) -> Obj:
+    def _ended(self, pod: Obj, code: int) -> Obj:
         now = self._backend.now()
-        code = int(_number(pod["metadata"], EXIT_CODE) or 0)
         ended = {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": now}
         ended["startedAt"] = pod["status"].get("startTime", now)
         states = [_container_status(c, {"terminated": ended}) for c in pod["spec"]["containers"]]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koordpy.api.quantity import nano_units
+from koordpy.sim.embedded import quotas
 from koordpy.sim.embedded.errors import FieldError, forbidden, forbidden_field
+from koordpy.sim.embedded.priorities import admitted_class
 from koordpy.sim.embedded.validation import check_quantities
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ def prepare_create(backend: Backend, pod: Obj) -> None:
             }
         ]
     pod["status"] = status
+    quotas.check(backend, pod)
 
 
 def containers(spec: Obj) -> list[Obj]:
@@ -101,8 +104,8 @@ def _default_container(container: Obj) -> None:
 def _set_priority(backend: Backend, pod: Obj) -> None:
     """As the Priority admission does: the class decides, and a contradicting number is refused."""
     spec = pod["spec"]
-    name = spec.get("priorityClassName") or _default_class(backend)
-    value, policy = _class_of(backend, pod, name) if name else (0, "PreemptLowerPriority")
+    named = spec.get("priorityClassName")
+    name, value, policy = admitted_class(backend, named, lambda why: _refused(backend, pod, why))
     if spec.get("priority") not in (None, value):
         why = f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
         raise _refused(
@@ -118,20 +121,6 @@ def _set_priority(backend: Backend, pod: Obj) -> None:
         spec["priorityClassName"] = name
     spec["priority"] = value
     spec["preemptionPolicy"] = policy
-
-
-def _default_class(backend: Backend) -> str:
-    """The global default; if several claim to be it, the lowest value wins, as on the real server."""
-    classes = [c.obj for c in backend.store.items("priorityclasses.scheduling.k8s.io")]
-    defaults = [c for c in classes if c.get("globalDefault")]
-    return min(defaults, key=lambda c: c["value"])["metadata"]["name"] if defaults else ""
-
-
-def _class_of(backend: Backend, pod: Obj, name: str) -> tuple[int, str]:
-    stored = backend.store.get("priorityclasses.scheduling.k8s.io", "", name)
-    if stored is None:
-        raise _refused(backend, pod, f"no PriorityClass with name {name} was found")
-    return stored.obj["value"], stored.obj.get("preemptionPolicy", "PreemptLowerPriority")
 
 
 def _refused(backend: Backend, pod: Obj, why: str) -> Exception:

@@ -191,6 +191,7 @@ _CLUSTER_SERVICES = (
     _builtin("coordination.k8s.io", "v1", "leases", "Lease"),
     _cluster("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass"),
     _cluster("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", "pc"),
+    _builtin("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", subresources=_STATUS),
     _cluster("storage.k8s.io", "v1", "storageclasses", "StorageClass", "sc"),
     _cluster("storage.k8s.io", "v1", "csinodes", "CSINode"),
     _cluster("storage.k8s.io", "v1", "csidrivers", "CSIDriver"),

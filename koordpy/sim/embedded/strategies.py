@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from koordpy.sim.embedded import customresources, pods, podvalidation, workloaddefaults, workloadvalidation
+from koordpy.sim.embedded import customresources, podgroups, pods, podvalidation, workloaddefaults, workloadvalidation
 from koordpy.sim.embedded.errors import FieldError, forbidden_field, invalid_value, required, unsupported
 from koordpy.sim.embedded.validation import check_quantities, quantity_errors
 
@@ -245,6 +245,7 @@ _STRATEGIES = {
     "priorityclasses.scheduling.k8s.io": Strategy(
         _prepare_priority_class, _priority_class_errors, _priority_class_update_errors, generation=True
     ),
+    "podgroups.scheduling.k8s.io": Strategy(podgroups.prepare_create, podgroups.create_errors, podgroups.update_errors),
     "storageclasses.storage.k8s.io": Strategy(_prepare_storage_class, _storage_class_errors, returns_deleted=True),
     "csinodes.storage.k8s.io": Strategy(unconditional_update=False, returns_deleted=True),
     "csidrivers.storage.k8s.io": Strategy(unconditional_update=False, returns_deleted=True),

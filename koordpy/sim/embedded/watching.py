@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from koordpy.sim.embedded import errors, forms
+from koordpy.sim.embedded import customresources, errors, forms
 from koordpy.sim.embedded.reading import matcher
 from koordpy.sim.embedded.store import ADDED, DELETED, MODIFIED, Change, Stored
 
@@ -60,7 +60,9 @@ class Watch:
                 raise
             self._lines.append(msgspec.json.encode({"type": "ERROR", "object": error.status()}) + b"\n")
             self._ended = True  # the real server, too, begins a stream to say that it cannot
-        self._unsubscribe = self._store.subscribe(resource.storage, self._hear)
+        self._subscriptions = [self._store.subscribe(resource.storage, self._hear)]
+        if resource.custom:
+            self._subscriptions.append(self._store.subscribe(customresources.STORAGE, self._hear_definition))
         now = asyncio.get_running_loop().time()
         self._end_at = now + _timeout(request)
         self._bookmark_at = self._next_bookmark(now)
@@ -93,6 +95,11 @@ class Watch:
             self._ended = True
         self._lines.append(line)
         self._wake.set()
+
+    def _hear_definition(self, change: Change) -> None:
+        """The watches of a custom resource end with its definition, as on the real server."""
+        if change.kind == DELETED and change.new.key[1] == self._resource.full_name:
+            self.end()
 
     def _translated(self, change: Change) -> bytes | None:
         """With a selector, starting to match is ADDED and ceasing to match is DELETED."""
@@ -150,7 +157,8 @@ class Watch:
         self._wake.set()
 
     async def aclose(self) -> None:
-        self._unsubscribe()
+        for unsubscribe in self._subscriptions:
+            unsubscribe()
         self.end()
 
 

@@ -86,6 +86,9 @@ def job(workload: Obj) -> None:
         workload["metadata"]["labels"] = (
             labels  # the same ones, so that it has those of `prepare_job`, as on the real server
         )
+    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            pattern.setdefault("status", "True")
     replacement = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
     defaults = {
         "parallelism": 1,

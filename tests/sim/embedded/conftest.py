@@ -15,7 +15,7 @@ from tests.sim.embedded.kubectl import Kubectl
 
 @pytest.fixture
 async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
-    timing = Timing(start=0.05, longest_grace=0.05)
+    timing = Timing(start=0.05, termination=0.05)
     node = simulated_node("n", now=timestamp(time.time()))
     async with EmbeddedServer([node], timing=timing) as server:
         yield Kubectl(server, tmp_path)

@@ -69,7 +69,7 @@ async def test_create_sends_what_was_asked_for(kubectl: Kubectl):
 
 async def test_what_nobody_acts_on_is_created_with_a_warning(kubectl: Kubectl):
     _, _, told = await kubectl.run("create", "quota", "x", "--hard=pods=3")
-    assert told == "Warning: the embedded cluster does not enforce this ResourceQuota: everybody may do everything\n"
+    assert told == "Warning: the embedded cluster enforces a ResourceQuota for pods alone, and none with scopes\n"
 
 
 @pytest.mark.parametrize(

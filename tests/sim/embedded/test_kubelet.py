@@ -10,7 +10,7 @@ from koordpy.sim.embedded.server import EmbeddedCluster
 from tests.sim.embedded.inprocess import NODES, PODS, call, pod
 
 pytestmark = [pytest.mark.looptime]
-TIMING = Timing(start=2.0, longest_grace=5.0)
+TIMING = Timing(start=2.0, termination=5.0)
 
 
 def _cluster(**options: object) -> EmbeddedCluster:
@@ -67,7 +67,29 @@ async def test_a_run_time_that_is_no_number_is_ignored():
         assert await _phase(cluster) == "Running"
 
 
-async def test_a_deleted_pod_terminates_for_its_grace_period_and_goes():
+async def test_a_deleted_pod_ends_before_it_goes_for_whoever_holds_it():
+    async with _cluster() as cluster:
+        held = pod("a", node="n")
+        held["metadata"]["finalizers"] = ["example.com/counted"]
+        await cluster.create(PODS, held)
+        await asyncio.sleep(3)
+        await call(cluster, "DELETE", f"{PODS}/a")
+        await asyncio.sleep(6)
+        status = (await call(cluster, "GET", f"{PODS}/a"))["status"]
+        assert status["phase"] == "Failed"
+        assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
+
+
+async def test_a_deleted_pod_takes_no_longer_than_its_grace_period():
+    async with _cluster() as cluster:
+        await cluster.create(PODS, pod("a", node="n"))
+        await asyncio.sleep(3)
+        await call(cluster, "DELETE", f"{PODS}/a", {"gracePeriodSeconds": 2})
+        await asyncio.sleep(2.1)
+        assert (await call(cluster, "GET", f"{PODS}/a"))["httpStatus"] == 404
+
+
+async def test_a_deleted_pod_terminates_for_a_while_and_goes():
     async with _cluster() as cluster:
         await cluster.create(PODS, pod("a", node="n"))
         await asyncio.sleep(3)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from koordpy.app.crds import definitions
 from koordpy.sim.embedded import watching as module
 from koordpy.sim.embedded.server import EmbeddedCluster
 from tests.sim.embedded.inprocess import PODS, call, pod, watching
@@ -102,3 +103,13 @@ async def test_the_creation_time_is_that_of_the_injected_clock():
         assert created["metadata"]["creationTimestamp"] == "1970-01-02T00:00:00Z"
         listed = await call(cluster, "GET", PODS)
         assert listed["items"][0]["metadata"]["creationTimestamp"] == "1970-01-02T00:00:00Z"
+
+
+async def test_a_watch_of_a_custom_resource_ends_with_its_definition():
+    (definition,) = [each for each in definitions() if each["metadata"]["name"] == "podgroups.scheduling.run.ai"]
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    async with EmbeddedCluster() as cluster:
+        await cluster.create(path, definition)
+        async with watching(cluster, "/apis/scheduling.run.ai/v2alpha2/podgroups?watch=true") as lines:
+            await call(cluster, "DELETE", f"{path}/podgroups.scheduling.run.ai")
+            assert await lines.next(within=1) is None

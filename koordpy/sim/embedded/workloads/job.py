@@ -1,14 +1,15 @@
 """Jobs: pods until enough of them have succeeded, or too many have failed, or it took too long.
 
 A finished pod is counted once: it carries a finalizer until its outcome is in the Job's status. `jobstatus.py` says
-when a Job has ended. Pod failure policies, success policies and limits per index are not acted on.
+when a Job has ended, `failurepolicy.py` what a failed pod means for it. Success policies and limits per index are not
+acted on.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koordpy.sim.embedded.workloads import jobstatus
+from koordpy.sim.embedded.workloads import failurepolicy, jobstatus
 from koordpy.sim.embedded.workloads.jobstatus import Outcome
 from koordpy.sim.embedded.workloads.pods import (
     from_template,
@@ -77,8 +78,9 @@ class Jobs:
         suspended = job["spec"].get("suspend", False)
         if not suspended:
             status.setdefault("startTime", control.now)
+        broken = failurepolicy.why_the_job_fails(job, [pod.obj for pod in control.owned(job)])
         finished = self._count(stored, status)
-        outcome = jobstatus.outcome_so_far(control, job, status)
+        outcome = jobstatus.outcome_so_far(control, job, status, broken)
         again = None
         if outcome is not None:
             for pod in self._active(stored):
@@ -98,7 +100,7 @@ class Jobs:
         """Write down what was counted before the finalizers go; an end is an end once no pod is left."""
         control, job = self._control, stored.obj
         if outcome is not None and not outcome.success:
-            finished = [*finished, *self._count(stored, status, also_going=finished)]
+            finished = [*finished, *self._count(stored, status, besides=finished)]
         pods = [pod.obj for pod in control.owned(job)]
         active = [pod for pod in pods if is_active(pod)]
         status["active"] = len(active) or None
@@ -116,24 +118,27 @@ class Jobs:
     def _active(self, stored: Stored) -> list[Stored]:
         return [pod for pod in self._control.owned(stored.obj) if is_active(pod.obj)]
 
-    def _count(self, stored: Stored, status: Obj, also_going: list[Stored] | None = None) -> list[Stored]:
-        """Add pods that have ended to the status. A pod that is deleted before it ends counts as failed."""
-        job, counted = stored.obj, {pod.key for pod in also_going or ()}
+    def _count(self, stored: Stored, status: Obj, besides: list[Stored] | None = None) -> list[Stored]:
+        """Add pods that have ended to the status; `besides` those of a Job that has failed, all that are left."""
+        job, counted = stored.obj, {pod.key for pod in besides or ()}
         uid, indexed = job["metadata"]["uid"], job["spec"]["completionMode"] == "Indexed"
         completed = jobstatus.read_indexes(status.get("completedIndexes") or "")
         found = []
         for pod in self._control.owned(job):
             tracked = TRACKING in (pod.obj["metadata"].get("finalizers") or ())
-            if not tracked or is_active(pod.obj) or pod.key in counted:
+            succeeded = phase(pod.obj) == "Succeeded"
+            ended = succeeded or failurepolicy.has_failed(job, pod.obj) or (besides is not None and is_going(pod.obj))
+            if not tracked or not ended or pod.key in counted:
                 continue
             found.append(pod)
-            if phase(pod.obj) == "Succeeded":
+            if succeeded:
                 self._failures.pop(uid, None)
                 completed.add(index_of(pod.obj))
                 status["succeeded"] = (status.get("succeeded") or 0) + 1
             else:
                 self._failures[uid] = (self._failures.get(uid, (0, 0.0))[0] + 1, self._control.clock)
-                status["failed"] = (status.get("failed") or 0) + 1
+                if failurepolicy.meaning(job, pod.obj).counts:
+                    status["failed"] = (status.get("failed") or 0) + 1
         if indexed and found:
             completed &= set(range(job["spec"]["completions"]))
             status["succeeded"] = len(completed) or None
@@ -147,7 +152,9 @@ class Jobs:
         if surplus > 0:
             self._take_away(stored, surplus)
             return None
-        if surplus == 0:
+        ending = self._ending(stored)
+        missing = -surplus - len(ending)
+        if missing <= 0:
             return None
         failures, last = self._failures.get(job["metadata"]["uid"], (0, 0.0))
         if failures:
@@ -155,15 +162,25 @@ class Jobs:
             left: float = backoff - (self._control.clock - last)
             if left > 0:
                 return left
-        for index in self._indexes(stored, status, active, min(-surplus, BURST)):
+        for index in self._indexes(stored, status, [*active, *ending], min(missing, BURST)):
             self._create(stored, index)
         return None
 
-    def _indexes(self, stored: Stored, status: Obj, active: list[Stored], count: int) -> list[int | None]:
+    def _ending(self, stored: Stored) -> list[Stored]:
+        """Pods that keep their place, and their index, until they have ended."""
+        if not failurepolicy.waits_for_the_end(stored.obj):
+            return []
+        return [
+            pod
+            for pod in self._control.owned(stored.obj)
+            if is_terminating(pod.obj) and pod.obj["spec"].get("nodeName")
+        ]
+
+    def _indexes(self, stored: Stored, status: Obj, taking: list[Stored], count: int) -> list[int | None]:
         """The lowest indexes that are neither done nor taken; None for each pod of a Job without indexes."""
         if stored.obj["spec"]["completionMode"] != "Indexed":
             return [None] * count
-        taken = jobstatus.read_indexes(status.get("completedIndexes") or "") | {index_of(pod.obj) for pod in active}
+        taken = jobstatus.read_indexes(status.get("completedIndexes") or "") | {index_of(pod.obj) for pod in taking}
         free = (index for index in range(stored.obj["spec"]["completions"]) if index not in taken)
         return [index for index, _ in zip(free, range(count), strict=False)]
 

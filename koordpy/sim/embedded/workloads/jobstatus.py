@@ -50,12 +50,14 @@ def ended_at(job: Obj) -> str | None:
     return ended["lastTransitionTime"] if ended else None
 
 
-def outcome_so_far(control: Control, job: Obj, status: Obj) -> Outcome | None:
-    """The end that was decided before, or a failure now."""
+def outcome_so_far(control: Control, job: Obj, status: Obj, broken: str) -> Outcome | None:
+    """The end that was decided before, or a failure now; `broken` is what the Job's policy says of its failed pods."""
     for success, kind in ((True, "SuccessCriteriaMet"), (False, "FailureTarget")):
         decided = _condition(status, kind)
         if decided:
             return Outcome(success, decided["reason"], decided["message"])
+    if broken:
+        return Outcome(success=False, reason="PodFailurePolicy", message=broken)
     if (status.get("failed") or 0) > job["spec"]["backoffLimit"]:
         return _TOO_OFTEN
     left = time_left(control, job, status)

@@ -17,6 +17,9 @@ from koordpy.sim.embedded.workloads.dependents import Dependents, Place, control
 from koordpy.sim.embedded.workloads.deployment import Deployments
 from koordpy.sim.embedded.workloads.garbage import GarbageCollector
 from koordpy.sim.embedded.workloads.job import Jobs
+from koordpy.sim.embedded.workloads.operators.mpijob import MPIJobs
+from koordpy.sim.embedded.workloads.operators.pytorchjob import PyTorchJobs
+from koordpy.sim.embedded.workloads.operators.raycluster import RayClusters
 from koordpy.sim.embedded.workloads.replicaset import ReplicaSets
 from koordpy.sim.embedded.workloads.statefulset import StatefulSets
 
@@ -31,12 +34,15 @@ Obj = dict[str, Any]
 _GATHER_SECONDS, _GATHER_SECONDS_PER_DEPENDENT = 0.05, 0.0001
 _RETRY_SECONDS = 5.0
 _SOONEST_SECONDS = 0.01  # a rounding error before its time an object is not looked at over and over
-_CONTROLLERS = (ReplicaSets, Deployments, StatefulSets, Jobs)
+_CONTROLLERS = (ReplicaSets, Deployments, StatefulSets, Jobs, PyTorchJobs, MPIJobs, RayClusters)
 _KINDS = {
     ("apps/v1", "ReplicaSet"): "replicasets.apps",
     ("apps/v1", "Deployment"): "deployments.apps",
     ("apps/v1", "StatefulSet"): "statefulsets.apps",
     ("batch/v1", "Job"): "jobs.batch",
+    ("kubeflow.org/v1", "PyTorchJob"): "pytorchjobs.kubeflow.org",
+    ("kubeflow.org/v2beta1", "MPIJob"): "mpijobs.kubeflow.org",
+    ("ray.io/v1", "RayCluster"): "rayclusters.ray.io",
 }
 
 

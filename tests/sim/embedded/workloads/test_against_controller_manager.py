@@ -96,10 +96,10 @@ async def pods(api: Client) -> list[Json]:
     return sorted((await api.list("pods")).ok()["items"], key=lambda pod: pod["metadata"]["name"])
 
 
-async def end(api: Client, phase: str) -> None:
-    """Let all pods end."""
+async def end(api: Client, phase: str, *conditions: Json) -> None:
+    """Let all pods end, with conditions that say why."""
     for pod in await pods(api):
-        status = {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "False"}]}}
+        status = {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "False"}, *conditions]}}
         (await api.patch("pods", pod["metadata"]["name"], status, subresource="status", how="strategic")).ok()
 
 
@@ -117,6 +117,7 @@ def _alike(value: Json) -> Json:
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
     text = re.sub(r'"(pod-template-hash|controller-revision-hash)": "[^"]+"', r'"\1": "HASH"', text)
     text = re.sub(r"x-[0-9a-z]{8,10}(?![0-9a-z])", "x-HASH", text)
+    text = re.sub(r"\S+/x-[0-9a-z]{5}(?![0-9a-z])", "POD", text)
     alike = json.loads(text)
     conditions = (alike.get("status") or {}).get("conditions") or []
     conditions.sort(key=lambda condition: condition["type"])
@@ -138,6 +139,26 @@ async def a_job_that_fails(api: Client) -> Json:
     (await api.create(JOBS, job(backoffLimit=0))).ok()
     await until(api, JOBS, lambda status: status.get("ready") == 1)
     await end(api, "Failed")
+    ended = await until(api, JOBS, lambda status: any(c["type"] == "Failed" for c in status.get("conditions") or ()))
+    return {"status": ended["status"]}
+
+
+async def a_job_whose_policy_ignores_disruptions(api: Client) -> Json:
+    ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    policy = {"rules": [ignore]}
+    (await api.create(JOBS, job(backoffLimit=0, podFailurePolicy=policy))).ok()
+    await until(api, JOBS, lambda status: status.get("ready") == 1)
+    await end(api, "Failed", {"type": "DisruptionTarget", "status": "True"})
+    lost = await until(api, JOBS, lambda status: not status.get("active"))
+    again = await until(api, JOBS, lambda status: status.get("ready") == 1)
+    return {"spec": made(again), "lost": lost["status"], "status": again["status"]}
+
+
+async def a_job_whose_policy_fails_it(api: Client) -> Json:
+    rule = {"action": "FailJob", "onPodConditions": [{"type": "ConfigIssue"}]}
+    (await api.create(JOBS, job(podFailurePolicy={"rules": [rule]}))).ok()
+    await until(api, JOBS, lambda status: status.get("ready") == 1)
+    await end(api, "Failed", {"type": "ConfigIssue", "status": "True"})
     ended = await until(api, JOBS, lambda status: any(c["type"] == "Failed" for c in status.get("conditions") or ()))
     return {"status": ended["status"]}
 
@@ -205,6 +226,8 @@ async def a_replica_set_that_is_scaled_down(api: Client) -> Json:
 STORIES = [
     an_indexed_job_that_succeeds,
     a_job_that_fails,
+    a_job_whose_policy_ignores_disruptions,
+    a_job_whose_policy_fails_it,
     a_job_that_is_suspended,
     a_deployment,
     a_deployment_that_is_changed,
