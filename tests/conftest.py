@@ -12,7 +12,11 @@ from tests.controlplane.golang import BuildError
 __all__ = ["control_plane", "kubelets", "real"]
 
 
-_BUILT_FOR = {"kubectl": "kubectl", "controller_manager": "kube-controller-manager"}  # by the name of a fixture
+_BUILT_FOR = {  # by the name of a fixture
+    "kubectl": "kubectl",
+    "controller_manager": "kube-controller-manager",
+    "with_controller_manager": "kube-controller-manager",  # of tests that ask for it by name, while they run
+}
 
 
 def _asked_for(session: pytest.Session) -> list[str]:
@@ -26,6 +30,20 @@ def pytest_configure() -> None:
     # By default hypothesis fails an example that takes 200 ms: a timed assertion, on machines that are busy.
     hypothesis.settings.register_profile("koordpy", deadline=None)
     hypothesis.settings.load_profile("koordpy")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first, file by file: begun last, one of them would keep a worker busy while the others idle."""
+    longest_first = ("random", "real", "process")
+
+    def place(item: pytest.Item) -> int:
+        return next((n for n, name in enumerate(longest_first) if item.get_closest_marker(name)), len(longest_first))
+
+    of_file: dict[str, int] = {}
+    for item in items:
+        name = item.nodeid.partition("::")[0]
+        of_file[name] = min(of_file.get(name, len(longest_first)), place(item))
+    items.sort(key=lambda item: of_file[item.nodeid.partition("::")[0]])
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

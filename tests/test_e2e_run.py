@@ -3,7 +3,7 @@
 import pytest
 
 from e2e import __main__ as command
-from e2e.cluster import providers
+from e2e.cluster import machine, providers
 from e2e.cluster.programs import CannotRun, Failed
 
 
@@ -12,7 +12,7 @@ def nothing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine that can give no cluster."""
     monkeypatch.setattr(providers, "_why_not_existing", lambda: "KUBECONFIG is not set")
     monkeypatch.setattr(providers, "_why_not_stock", lambda: "no Docker daemon answers")
-    monkeypatch.setattr(providers, "_why_not_packages", lambda: "needs root")
+    monkeypatch.setattr(machine, "why_not", lambda **_: "needs root")
     monkeypatch.delenv("E2E_REQUIRED", raising=False)
     return monkeypatch
 
@@ -30,12 +30,64 @@ def test_it_fails_where_it_is_required(nothing):
 
 
 def test_the_first_provider_that_can_is_taken(nothing):
-    nothing.setattr(providers, "_why_not_packages", lambda: "")
+    nothing.setattr(machine, "why_not", lambda **_: "")
     assert providers.choose().name == providers.PACKAGES
     nothing.setattr(providers, "_why_not_stock", lambda: "")
     assert providers.choose().name == providers.STOCK
     nothing.setattr(providers, "_why_not_existing", lambda: "")
     assert providers.choose().name == providers.EXISTING
+
+
+def test_a_machine_whose_user_gives_a_cluster_is_left_as_it_is(nothing):
+    nothing.setattr(providers, "_why_not_existing", lambda: "")
+    nothing.setattr(machine, "why_not", lambda **_: pytest.fail("it would have installed packages"))
+    assert providers.choose().name == providers.EXISTING
+
+
+@pytest.fixture
+def new_machine(monkeypatch):
+    """Root on Debian, without Docker; the list has what was run."""
+    ran: list[list[str]] = []
+    there = {"apt-get"}
+
+    def run(words, **_):
+        ran.append(words)
+        if "install" in words:
+            there.update(machine._PROGRAMS)
+        return ""
+
+    monkeypatch.setattr(machine.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(machine.shutil, "which", lambda name: name if name in there else None)
+    monkeypatch.setattr(machine, "run", run)
+    monkeypatch.delenv("E2E_INSTALL", raising=False)
+    return ran
+
+
+def test_a_new_machine_gets_its_packages_where_we_are_root(new_machine, capsys):
+    assert machine.why_not() == ""
+    assert [word for word in new_machine[-1] if word == "mmdebstrap"]
+    assert "apt-get install" in capsys.readouterr().out
+    assert machine.why_not() == ""
+    assert len(new_machine) == 2, "what is there is not installed again"
+
+
+def test_nothing_is_installed_to_end_a_cluster(new_machine):
+    assert command.main(["down"]) == 1
+    assert not any("install" in words for words in new_machine)
+
+
+def test_packages_are_not_installed_where_that_is_forbidden(new_machine, monkeypatch):
+    monkeypatch.setenv("E2E_INSTALL", "0")
+    assert "E2E_INSTALL=0 forbids" in machine.why_not()
+    assert new_machine == []
+
+
+def test_packages_that_cannot_be_installed_are_a_reason_and_no_failure(new_machine, monkeypatch):
+    def fail(*_, **__):
+        raise Failed("apt-get: exit code 100")
+
+    monkeypatch.setattr(machine, "run", fail)
+    assert "exit code 100" in machine.why_not()
 
 
 def test_an_existing_cluster_needs_an_image_that_its_nodes_can_pull(nothing):

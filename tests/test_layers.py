@@ -19,7 +19,7 @@ LAYERS = (
     {"metrics"},
     {"api"},
     {"state"},
-    {"plan"},
+    {"plan", "quota"},
     {"plugin"},
     {"kube"},
     {"scheduler"},
@@ -37,7 +37,7 @@ ONLY = {
     "server": {"__version__", "api", "state", "metrics"},  # shows what we know; never asks the scheduler
     "sim/embedded": {"__version__", "api", "kube"},  # an API server knows nothing about who schedules on it
 }
-SYNCHRONOUS = ("api", "state", "plan")
+SYNCHRONOUS = ("api", "state", "plan", "quota")
 NOT_IN_SYNCHRONOUS = {"asyncio", "aiohttp", "kubernetes_asyncio", "socket", "ssl", "threading", "time", "random"}
 
 

@@ -27,6 +27,7 @@ TINY = Sizes(
     evicting_attempts=2,
     fabric_nodes=40,
     fabric_gangs=(2, 16),
+    queues=((6, 2),),
     network_nodes=48,
     gangs=20,
 )

@@ -13,6 +13,9 @@ HELM = "v3.21.2"
 KIND = "v0.33.0"
 CRI_TOOLS = "v1.36.0"
 COREDNS = "v1.14.2"
+# Of these only the definitions are used: the chart makes objects of them.
+CERT_MANAGER = "github.com/cert-manager/cert-manager@v1.18.2"
+PROMETHEUS_OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 
 # Names the cache directory: another version is built beside the old one, which other checkouts may still use.
 VERSIONS = f"etcd-{ETCD}_kubernetes-{KUBERNETES}_kwok-{KWOK}"

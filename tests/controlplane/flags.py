@@ -5,6 +5,8 @@ Nothing runs here; the file names are those that `server.py` and `certificates.p
 
 from pathlib import Path
 
+POD_GROUP_GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+
 
 def etcd(directory: Path, client_port: int, peer_port: int) -> list[str]:
     client, peer = (f"http://127.0.0.1:{port}" for port in (client_port, peer_port))
@@ -38,4 +40,7 @@ def apiserver(directory: Path, port: int, etcd_url: str, authorization: str) -> 
         # TaintNodesByCondition would taint every new node not-ready.
         "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
         "--allow-privileged=true",
+        # PodGroups of Kubernetes itself with all their fields, as kube-apiserver 1.36 serves them behind its gates.
+        "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+        "--feature-gates=" + ",".join(f"{gate}=true" for gate in POD_GROUP_GATES),
     ]

@@ -3,6 +3,7 @@
 It never touches a Go installation that is already there.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -38,6 +39,15 @@ def find_go() -> str:
 
 def _packaged_go() -> str | None:
     return shutil.which("go", path=sysconfig.get_path("scripts"))
+
+
+def module_directory(module: str) -> Path:
+    """Where Go keeps the source of `path@version`; it is downloaded first where it is missing."""
+    command = [find_go(), "mod", "download", "-json", module]
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"{module}: cannot be downloaded\n{tail(done.stdout + done.stderr)}")
+    return Path(json.loads(done.stdout)["Dir"])
 
 
 def run_go(go: str, arguments: list[str], *, cwd: Path, label: str) -> str:

@@ -16,7 +16,7 @@ REGISTRY = "/registry/"
 # The scheduler of the next test would see these. Definitions of custom resources stay: they take a second to make.
 CLUSTER_SCOPED = (
     "minions", "priorityclasses", "persistentvolumes", "storageclasses", "runtimeclasses",
-    "scheduling.koordinator.sh/clusternetworktopologies",
+    "scheduling.koordinator.sh/clusternetworktopologies", "scheduling.run.ai/queues",
 )  # fmt: skip
 OPERATIONS_PER_TRANSACTION = 100  # etcd takes 128
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 import msgspec
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 
-Ask = Callable[[str], Awaitable[tuple[int, Any]]]
+
+class Ask(Protocol):
+    """Asks a path: what is there, or with a body what becomes of it."""
+
+    async def __call__(self, path: str, body: bytes | None = None) -> tuple[int, Any]: ...
 
 
 def over_the_network(port: int) -> Ask:
-    async def ask(path: str) -> tuple[int, Any]:
-        timeout = aiohttp.ClientTimeout(total=5)
+    async def ask(path: str, body: bytes | None = None) -> tuple[int, Any]:
+        timeout = aiohttp.ClientTimeout(total=20)
+        method = "GET" if body is None else "POST"
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.get(f"http://127.0.0.1:{port}{path}") as answer,
+            session.request(method, f"http://127.0.0.1:{port}{path}", data=body) as answer,
         ):
             return answer.status, _decoded(await answer.read())
 
@@ -37,14 +42,23 @@ class Captured:
         self._app = app
         await asyncio.Event().wait()
 
-    async def ask(self, path: str) -> tuple[int, Any]:
+    async def ask(self, path: str, body: bytes | None = None) -> tuple[int, Any]:
+        request = make_mocked_request("GET", path) if body is None else _posting(path, body)
         try:
-            answer = await self._app._handle(make_mocked_request("GET", path))
+            answer = await self._app._handle(request)
         except web.HTTPException as error:
             return error.status, error.text
         assert isinstance(answer, web.Response)
         assert isinstance(answer.body, bytes)
         return answer.status, _decoded(answer.body)
+
+
+def _posting(path: str, body: bytes) -> web.Request:
+    loop = asyncio.get_running_loop()
+    payload = StreamReader(BaseProtocol(loop), 2**24, loop=loop)
+    payload.feed_data(body)
+    payload.feed_eof()
+    return make_mocked_request("POST", path, headers={"Content-Length": str(len(body))}, payload=payload)
 
 
 def _decoded(body: bytes) -> Any:

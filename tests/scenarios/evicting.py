@@ -20,6 +20,7 @@ from tests.scenarios.pods import PodVerbs
 # What a preemption writes: method, path, and what the body contains.
 _WRITES = {
     "tell": ("PATCH", r"/api/v1/namespaces/[^/]+/pods/{pod}/status", b"DisruptionTarget"),
+    "rehearse": ("DELETE", r"/api/v1/namespaces/[^/]+/pods/{pod}", b"dryRun"),
     "evict": ("DELETE", r"/api/v1/namespaces/[^/]+/pods/{pod}", b""),
     "announce": ("POST", r"/apis/events.k8s.io/v1/namespaces/[^/]+/events", b'"Preempted"'),
     "nominate": ("PATCH", r"/api/v1/namespaces/[^/]+/pods/{pod}/status", b"nominatedNodeName"),

@@ -31,6 +31,7 @@ class Evictions:
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
         self._triggers: dict[tuple[str, str], Json] = {}  # pods that could preempt, as they were while pending
+        self.by_right = False  # queues reclaim, and reservations evict who is overdue, whatever the priority
         self.seen: dict[str, Json] = {}  # by UID: victims, as they were when their deletion was first seen
         mirror.listeners.insert(0, self._remember)
 
@@ -65,7 +66,7 @@ class Evictions:
         spec = trigger["spec"]
         if spec.get("preemptionPolicy") == "Never":
             yield f"{name} was evicted for {told['name']}, which must not preempt"
-        if spec.get("priority", 0) <= victim["spec"].get("priority", 0):
+        if spec.get("priority", 0) <= victim["spec"].get("priority", 0) and not self.by_right:
             yield f"{name} was evicted for {told['name']}, which has no higher priority"
         if spec["schedulerName"] != told["scheduler"]:
             yield f"{name} was evicted by {told['scheduler']} for a pod of {spec['schedulerName']}"

@@ -48,16 +48,21 @@ class ExpectingVerbs(Ground):
         for name in names:
             await self.says(name, text)
 
-    async def event(self, reason: str, *, pod: str = "", pod_group: str = "", text: str = "") -> Json:
-        """There is an event about the pod or PodGroup with this reason, and its note contains the text."""
+    async def event(
+        self, reason: str, *, pod: str = "", pod_group: str = "", about: tuple[str, str] | None = None, text: str = ""
+    ) -> Json:
+        """There is an event about the pod, PodGroup or kind and name with this reason; its note contains the text."""
         wanted = self.fill(text)
+        given = {"pod": pod, "pod_group": pod_group, "about": about}
         return await self.until(
-            lambda: next((e for e in self.events(reason, pod=pod, pod_group=pod_group) if wanted in e["note"]), None),
-            f"event {reason} on {pod or f'PodGroup {pod_group}'}: {wanted}\n{self._all_events()}",
+            lambda: next((e for e in self.events(reason, **given) if wanted in e["note"]), None),
+            f"event {reason} on {pod or about or f'PodGroup {pod_group}'}: {wanted}\n{self._all_events()}",
         )
 
-    def events(self, reason: str, *, pod: str = "", pod_group: str = "") -> list[Json]:
-        wanted = (reason, "Pod" if pod else "PodGroup", pod or pod_group)
+    def events(
+        self, reason: str, *, pod: str = "", pod_group: str = "", about: tuple[str, str] | None = None
+    ) -> list[Json]:
+        wanted = (reason, *(about or (("Pod", pod) if pod else ("PodGroup", pod_group))))
         return [event for event in self.mirror.all(EVENTS) if _about(event) == wanted]
 
     async def timed_out(self, *names: str) -> None:

@@ -20,7 +20,12 @@ Listener = Callable[[str, Json], None]  # ADDED, MODIFIED or DELETED, and the ob
 
 PODS, NODES, EVENTS = "/api/v1/pods", "/api/v1/nodes", "/apis/events.k8s.io/v1/events"
 GROUPS = {api: f"/apis/{group}/v1alpha1/podgroups" for api, group in POD_GROUP_APIS.items()}
+KAI_GROUPS = "/apis/scheduling.run.ai/v2alpha2/podgroups"
+NATIVE_GROUPS = "/apis/scheduling.k8s.io/v1alpha2/podgroups"
+SPECS = "/apis/arbitrator.incubator.k8s.io/v1alpha1/schedulingspecs"
+GANG_OBJECTS = (*GROUPS.values(), KAI_GROUPS, NATIVE_GROUPS, SPECS)
 TOPOLOGIES = "/apis/scheduling.koordinator.sh/v1alpha1/clusternetworktopologies"
+QUEUES = "/apis/scheduling.run.ai/v2/queues"
 _PAUSE_S = 0.05
 _LIST_S = 20.0
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from koordpy.api.quantity import milli_units, units
 from tests.scenarios.evictions import Evictions
-from tests.scenarios.mirror import GROUPS, NODES, PODS, Mirror
+from tests.scenarios.mirror import GROUPS, KAI_GROUPS, NATIVE_GROUPS, NODES, PODS, SPECS, Mirror
 from tests.scenarios.objects import is_finished, node_of
-from tests.scenarios.reading import Gang, job_of, read_gangs
+from tests.scenarios.reading import Gang, Objects, job_of, read_gangs
 
 Json = dict[str, Any]
 
@@ -41,6 +41,8 @@ class Observer:
         mirror.listeners.append(self._hear)
 
     def check(self) -> None:
+        if self._partial:
+            self._look_at_gangs()  # their objects may have changed since
         for gang, since in self._partial.items():
             if self._clock() - since > self._settle_s:
                 self._seen.append(self._describe(gang))
@@ -52,7 +54,7 @@ class Observer:
         """It has started, or nothing of it has been bound or is being bound: no deletion can leave it in part."""
         if gang in self._started:
             return True
-        found = read_gangs(self._mirror.all(PODS), []).get(gang)
+        found = self._gangs().get(gang)
         return found is None or not any(node_of(pod) or _key(pod) in self.excused for pod in found.members)
 
     def at_rest(self) -> bool:
@@ -100,8 +102,7 @@ class Observer:
     # --- gangs ---
 
     def _look_at_gangs(self) -> None:
-        pod_groups = [group for path in GROUPS.values() for group in self._mirror.all(path)]
-        gangs = read_gangs(self._mirror.all(PODS), pod_groups)
+        gangs = self._gangs()
         going = {name for name in gangs if any(_lives(gangs[each]) for each in job_of(name, gangs) if each in gangs)}
         self._satisfied &= going  # once nobody is left who was started, the next ones are another start
         self._started &= going
@@ -111,15 +112,20 @@ class Observer:
         now = self._clock()
         self._partial = {name: self._partial.get(name, now) for name in partial}
 
+    def _gangs(self) -> dict[str, Gang]:
+        read = self._mirror.all
+        of_coscheduling = [group for path in GROUPS.values() for group in read(path)]
+        return read_gangs(read(PODS), Objects(of_coscheduling, read(KAI_GROUPS), read(NATIVE_GROUPS), read(SPECS)))
+
     def _is_satisfied(self, gang: Gang) -> bool:
-        has_node_or_excuse = sum(1 for pod in gang.members if node_of(pod) or _key(pod) in self.excused)
-        return gang.minimum is not None and has_node_or_excuse >= gang.minimum
+        there = [pod for pod in gang.members if node_of(pod) or _key(pod) in self.excused]
+        return gang.minimum is not None and len(there) >= gang.minimum and gang.has_parts(there)
 
     def _is_partial(self, gang: Gang) -> bool:
         return gang.name not in self._started and _lives(gang)
 
     def _describe(self, name: str) -> str:
-        pods = read_gangs(self._mirror.all(PODS), []).get(name)
+        pods = self._gangs().get(name)
         told = {pod["metadata"]["name"]: node_of(pod) for pod in pods.members} if pods else {}
         return f"gang {name} stays bound in part: {told}"
 

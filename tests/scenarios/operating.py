@@ -37,7 +37,7 @@ class OperatingVerbs(Ground):
     async def start(self, **coscheduling: Any) -> None:
         """Start koordpy; `coscheduling` are fields of CoschedulingArgs, kept over restarts."""
         self._config |= coscheduling
-        await self._begin(LeaderElection(enabled=False))
+        await self._begin(LeaderElection(enabled=False, namespace=self.namespace))
         self.observer.scheduler_started()
 
     async def stand_by(self) -> None:

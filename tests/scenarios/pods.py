@@ -35,9 +35,14 @@ class PodVerbs(Ground):
         held: bool = False,
         claim: str = "",
         namespace: str = "",
+        scheduling_group: str = "",
+        controller: Json | None = None,
         **arguments: Any,
     ) -> None:
-        """Create pods, in this order; `gang` names their PodGroup. `held` ones stay terminating when deleted."""
+        """Create pods, in this order; `gang` names their PodGroup, `scheduling_group` one of Kubernetes itself.
+
+        `held` ones stay terminating when deleted; `controller` is the owner reference of all.
+        """
         if priority is not None:
             await self._priority_class(priority, preempts=preempts)
         all_labels = {**({SIGS: gang} if gang else {}), **(labels or {})}
@@ -46,6 +51,8 @@ class PodVerbs(Ground):
             obj["metadata"] |= {"annotations": self.filled(annotations)}
             obj["metadata"] |= {"finalizers": [_FINALIZER]} if held else {}
             obj["spec"] |= {"schedulingGates": [_GATE]} if gated else {}
+            obj["spec"] |= {"schedulingGroup": {"podGroupName": scheduling_group}} if scheduling_group else {}
+            obj["metadata"] |= {"ownerReferences": [controller]} if controller else {}
             if claim:
                 obj["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
             if priority is not None:

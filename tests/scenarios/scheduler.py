@@ -27,12 +27,10 @@ _owner: contextvars.ContextVar[Instance | None] = contextvars.ContextVar("owner"
 
 
 class Instance:
-    """One run of the scheduler."""
+    """One run of the scheduler, or of the controllers."""
 
-    def __init__(self, transport: FaultyTransport, settings: Settings) -> None:
-        self.transport = transport
-        client = Client(transport)
-        self.process = process.Process(client, settings, SharedReflectors(client))
+    def __init__(self, transport: FaultyTransport, running: Any) -> None:
+        self.transport, self.process = transport, running
         self.tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
 
     async def start(self) -> None:
@@ -41,16 +39,17 @@ class Instance:
             self._main = asyncio.create_task(self.process.run(), name="koordpy")
         finally:
             _owner.reset(token)
-        async with asyncio.timeout(_READY_S):
-            while not self.process.health.report(verbose=False)[0]:
-                self.check()
-                await asyncio.sleep(0.01)
+        ends = asyncio.get_running_loop().time() + _READY_S
+        while not (report := self.process.health.report(verbose=False))[0]:
+            self.check()
+            assert asyncio.get_running_loop().time() < ends, f"not ready: {report[1]}"
+            await asyncio.sleep(0.01)
 
     def check(self) -> None:
         """Raises what it died of."""
         if self._main.done():
             self._main.result()
-            raise AssertionError("the scheduler ended by itself")
+            raise AssertionError("koordpy ended by itself")
 
     async def stop(self) -> None:
         """As by SIGTERM."""
@@ -65,6 +64,11 @@ class Instance:
             for task in left:
                 task.cancel()
             await asyncio.wait(left, timeout=0.01)
+
+
+def scheduler_instance(transport: FaultyTransport, settings: Settings) -> Instance:
+    client = Client(transport)
+    return Instance(transport, process.Process(client, settings, SharedReflectors(client)))
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ class Cast:
 
     name: str
     minimum: int
-    by_pod_group: bool
+    needs_object: bool
     annotations: dict[str, str]
     priority: int | None
     pods: int = 0
@@ -91,12 +91,12 @@ class Teller:
         cast = Cast(
             f"g{len(self._gangs)}",
             choose((1, 2, 3, 4)),
-            by_pod_group=choose((True, False)),
+            needs_object=choose((True, False)),
             annotations=said,
             priority=choose((None, None, 10)),
         )
         self._gangs[cast.name] = cast
-        if cast.by_pod_group and choose((True, True, False)):
+        if cast.needs_object and choose((True, True, False)):
             await self._make_pod_group(cast)
         await self._add_members(cast, self._random.randint(0, cast.minimum + 1))
 
@@ -108,7 +108,7 @@ class Teller:
         names = [f"{cast.name}-{number}" for number in range(cast.pods, cast.pods + count)]
         cast.pods += count
         more |= {"cpu": 1, "priority": cast.priority}
-        if cast.by_pod_group:
+        if cast.needs_object:
             await self._world.pods(*names, gang=cast.name, **more)
         else:
             said = cast.annotations | gang(cast.name, minimum=cast.minimum)
@@ -253,7 +253,7 @@ class Teller:
         world.heals()
         world.doom(after_binds=100_000)
         for cast in self._gangs.values():
-            if cast.by_pod_group and not cast.has_pod_group:
+            if cast.needs_object and not cast.has_pod_group:
                 await self._make_pod_group(cast)
             await self._add_members(cast, cast.minimum)
         for pod in world.mirror.all(PODS):

@@ -8,10 +8,11 @@ import structlog
 
 from koordpy.app.crds import definitions
 from tests.scenarios.api import Json
+from tests.scenarios.objects import POD_GROUP_APIS
 from tests.scenarios.world import World
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-POD_GROUPS = [each for each in definitions() if each["spec"]["names"]["kind"] == "PodGroup"]
+POD_GROUPS = [each for each in definitions() if each["spec"]["group"] in POD_GROUP_APIS.values()]
 INSTALL = "koordpy crds | kubectl apply -f -"
 
 

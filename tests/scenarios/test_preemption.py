@@ -56,7 +56,7 @@ async def test_the_preemptor_says_what_it_found_in_the_words_of_kube_scheduler(w
     await world.urgent("high", cpu=4)
     await world.event(
         "FailedScheduling", pod="high",
-        text=told + "found a potential placement for pod on node n2, preempting 1 victims",
+        text=told + "found a potential placement for pod on node n2, preempting 1 victim",
     )  # fmt: skip
     await world.says("high", told + "not eligible due to a terminating pod on the nominated node.")
 
@@ -244,6 +244,32 @@ async def test_nobody_is_evicted_where_a_terminating_pod_is_about_to_make_room(w
     await world.unreserve("leaving")
     await world.bound("high")
     await world.nobody_evicted()
+
+
+@pytest.mark.parametrize("priority", [1000, 2000], ids=["equal", "higher"])
+async def test_a_job_that_waits_for_terminating_pods_that_it_could_not_evict_is_told_so(
+    world: World, priority: int
+) -> None:
+    await world.nodes(1, cpu=2)
+    await world.runs("leaving", "n1", cpu=2, priority=priority)
+    await world.terminate("leaving")
+    await world.settled()
+    await world.urgent("high", cpu=2)
+    await world.says("high", "; there is room when terminating pods have left: {ns}/leaving")
+    await world.nominated(high="")
+    await world.unreserve("leaving")
+    await world.bound("high")
+
+
+async def test_pods_that_are_terminating_in_vain_are_not_named(world: World) -> None:
+    await world.nodes(1, cpu=4)
+    await world.runs("leaving", "n1", cpu=2, priority=1000)
+    await world.runs("stays", "n1", cpu=2, priority=1000)
+    await world.terminate("leaving")
+    await world.settled()
+    await world.urgent("high", cpu=4)
+    await world.says("high", "Insufficient cpu")
+    assert "terminating" not in condition(world.pod("high"))["message"]
 
 
 async def test_a_terminating_pod_is_not_evicted_again(world: World) -> None:

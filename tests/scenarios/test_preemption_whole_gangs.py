@@ -28,6 +28,16 @@ async def test_a_gang_that_would_fall_below_its_minimum_goes_as_a_whole(world: W
     await world.bound("high")
 
 
+@pytest.mark.parametrize("refused", members("g", 3))
+async def test_nobody_of_it_goes_if_the_api_server_refuses_one_of_the_evictions(world: World, refused: str) -> None:
+    """An admission webhook may protect a pod by a rule that we cannot know: two of three must not leave for nothing."""
+    await _runs(world, *members("g", 3), minimum=3)
+    world.refuses("evict", pod=refused, status=403, times=None)
+    await world.urgent("high", cpu=1)
+    await world.says("high", f"; evicting {{ns}}/{refused} was refused: DELETE ")
+    await world.nobody_evicted()
+
+
 async def test_members_that_a_gang_can_spare_go_one_by_one(world: World) -> None:
     await _runs(world, *members("g", 3), minimum=2)
     await world.urgent("high", cpu=1)

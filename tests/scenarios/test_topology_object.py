@@ -26,7 +26,7 @@ async def test_a_layer_that_nobody_knows_is_refused_where_it_must_be_and_the_lay
     await world.topology()
     await world.fabric({"s1/b1": "n1 n2"}, cpu=1)
     await gang_of(world, "a", 2, must("RackLayer"))
-    await world.all_say("MustGather names the layer racklayer, and the layers are", "a-1", "a-2")
+    await world.all_say("MustGather names the layer RackLayer, and the layers are", "a-1", "a-2")
     await world.says("a-1", "ClusterTopologyLayer, SpineLayer, BlockLayer, NodeTopologyLayer")
     await world.pending("a-1", "a-2")
     await world.change_topology(
@@ -43,7 +43,7 @@ async def test_a_layer_that_nobody_knows_is_warned_about_and_ignored_where_it_is
     await gang_of(world, "a", 2, prefer("RackLayer"))
     await world.bound("a-1", "a-2")
     assert world.spines("a-1", "a-2") == ["s2", "s2"]
-    await world.event("InvalidGangSpec", pod_group="a", text='"racklayer" is no layer of the ClusterNetworkTopology')
+    await world.event("InvalidGangSpec", pod_group="a", text='"RackLayer" is no layer of the ClusterNetworkTopology')
 
 
 @pytest.mark.parametrize("text", ["{", '{"gatherStrategy": 3}', '{"gatherStrategy": [{"strategy": "MustGather"}]}'])

@@ -33,20 +33,22 @@ from tests.scenarios import clock
 from tests.scenarios.api import Api
 from tests.scenarios.asking import Captured, over_the_network
 from tests.scenarios.cluster import ClusterVerbs
+from tests.scenarios.controlling import ControllingVerbs, controllers_instance
 from tests.scenarios.crds import install_crds
 from tests.scenarios.evicting import EvictingVerbs
 from tests.scenarios.faults import FaultyTransport
-from tests.scenarios.mirror import EVENTS, GROUPS, NODES, PODS, Mirror
+from tests.scenarios.mirror import EVENTS, GANG_OBJECTS, NODES, PODS, QUEUES, Mirror
 from tests.scenarios.network import NetworkVerbs
 from tests.scenarios.observer import Observer
-from tests.scenarios.scheduler import Instance, traceable_tasks
+from tests.scenarios.queueing import QueueVerbs
+from tests.scenarios.scheduler import Instance, scheduler_instance, traceable_tasks
 
 _CONNECTIONS = 32
 # A power of two: sums of times are then exact. A timer that is late by rounding alone would be set again for ever.
 _TICK_S = 2.0**-20
 
 
-class World(ClusterVerbs, NetworkVerbs, EvictingVerbs):
+class World(QueueVerbs, ClusterVerbs, NetworkVerbs, ControllingVerbs, EvictingVerbs):
     """A cluster with koordpy on it, and everything that a story can do with it and expect of it."""
 
     other_namespace: str
@@ -72,7 +74,7 @@ async def embedded_world() -> AsyncIterator[World]:
     assert isinstance(loop, looptime.LoopTimeEventLoop)
     loop.setup_looptime(resolution=_TICK_S)
     with looptime.enabled(strict=True), clock.virtual_clocks(), mock.patch.object(http, "serve", captured.serve):
-        async with EmbeddedCluster(kubelets=False, clock=clock.wall) as cluster:
+        async with EmbeddedCluster(kubelets=False, controllers=False, clock=clock.wall) as cluster:
             transport = DirectTransport(cluster.handle)
             for name in ("scenario", "scenario-2"):
                 await cluster.create("/api/v1/namespaces", {"metadata": {"name": name}})
@@ -107,9 +109,13 @@ async def _world(
 
     def new_instance(coscheduling: dict[str, Any], election: LeaderElection) -> Instance:
         settings = dataclasses.replace(_settings(coscheduling), leader_election=election, serving=serving)
-        return Instance(FaultyTransport(koordpys), settings)
+        return scheduler_instance(FaultyTransport(koordpys), settings)
 
-    async with mirror.running(PODS, NODES, EVENTS, *GROUPS.values()):
+    def new_controllers(election: LeaderElection) -> Instance:
+        settings = dataclasses.replace(_settings({}), leader_election=election)
+        return controllers_instance(FaultyTransport(koordpys), settings)
+
+    async with mirror.running(PODS, NODES, EVENTS, QUEUES, *GANG_OBJECTS):
         world = World(
             server,
             mirror,
@@ -121,6 +127,7 @@ async def _world(
             wall=clock.wall if pace is VIRTUAL else time.time,
         )
         world.other_namespace = f"{namespace}-2"
+        world.new_controllers = new_controllers
         with traceable_tasks():
             await world.start()
             try:
