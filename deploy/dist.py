@@ -74,6 +74,7 @@ def _saved(provider: Provider) -> bool:
         build_image(docker, NAME, bases)
         archive = DIST / f"koordpy-{__version__}-image.tar"
         docker("save", f"--output={archive}", NAME)
+        archive.chmod(0o644)  # docker writes it for its owner alone
         run(["gzip", "--no-name", "--force", archive])
     finally:
         provider.end()

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 def main(arguments: list[str]) -> int:
     command, *rest = arguments or ["run"]
     try:
-        provider = choose(builds=command != "run")
+        provider = choose(builds=command != "run", installs=command != "down")
         say(f"provider: {provider.name}")
         return COMMANDS[command](provider, rest)
     except CannotRun as reason:

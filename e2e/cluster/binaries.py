@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from e2e.cluster.programs import CannotRun, cache, run
 from tests.controlplane.build import build
 from tests.controlplane.components import KIND
-from tests.controlplane.golang import BuildError, find_go
+from tests.controlplane.golang import BuildError, find_go, module_directory
 
 OURS = Path(__file__).parent.parent / "programs"
 CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "etcd", "coredns")
@@ -38,5 +37,4 @@ def our_own(name: str) -> Path:
 
 def kinds_base_files() -> Path:
     """Files that kind's own node image has; they are copied from its module and belong to no other repository."""
-    found = json.loads(run([find_go(), "mod", "download", "-json", f"sigs.k8s.io/kind@{KIND}"]))
-    return Path(found["Dir"]) / "images" / "base" / "files"
+    return module_directory(f"sigs.k8s.io/kind@{KIND}") / "images" / "base" / "files"

@@ -6,11 +6,11 @@ A provider that cannot is named with the reason, so that nobody takes a run that
 from __future__ import annotations
 
 import os
-import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from e2e.cluster import binaries
+from e2e.cluster import binaries, machine
 from e2e.cluster.bases import Bases, bases
 from e2e.cluster.docker import Docker, OwnDaemon, machines_own
 from e2e.cluster.image import NAME, build_image, size_mb
@@ -18,7 +18,6 @@ from e2e.cluster.kind import Kind
 from e2e.cluster.nodeimage import node_image
 from e2e.cluster.programs import CannotRun, say, succeeds
 
-DEBIAN_PACKAGES = "docker.io containerd runc iptables nftables mmdebstrap"
 EXISTING, STOCK, PACKAGES = "existing cluster", "kind", "kind with a node image made from packages"
 
 
@@ -81,14 +80,20 @@ class Provider:
             self._daemon.stop()
 
 
-def choose(*, builds: bool = False) -> Provider:
-    """The first that can; raises CannotRun with all reasons. A cluster that is there already builds no images."""
-    reasons = {} if builds else {EXISTING: _why_not_existing()}
-    reasons |= {STOCK: _why_not_stock(), PACKAGES: _why_not_packages()}
-    for name, reason in reasons.items():
+def choose(*, builds: bool = False, installs: bool = True) -> Provider:
+    """The first that can; raises CannotRun with all reasons. A cluster that is there already builds no images.
+
+    Those after the first are not asked: the last one `installs` packages where it may.
+    """
+    asked: dict[str, Callable[[], str]] = {} if builds else {EXISTING: _why_not_existing}
+    asked |= {STOCK: _why_not_stock, PACKAGES: lambda: machine.why_not(installs=installs)}
+    reasons = []
+    for name, why_not in asked.items():
+        reason = why_not()
         if not reason:
             return Provider(name)
-    raise CannotRun("\n".join(f"    {name}: {reason}" for name, reason in reasons.items()))
+        reasons.append(f"    {name}: {reason}")
+    raise CannotRun("\n".join(reasons))
 
 
 def _why_not_existing() -> str:
@@ -108,15 +113,4 @@ def _why_not_stock() -> str:
         return "no Docker daemon answers"
     if not succeeds([docker.client, "pull", "--quiet", "busybox"], env=docker.environment, limit_s=30):
         return "Docker cannot pull images"
-    return ""
-
-
-def _why_not_packages() -> str:
-    if os.geteuid() != 0:
-        return "needs root"
-    missing = [
-        name for name in ("dockerd", "containerd", "runc", "iptables", "nft", "mmdebstrap") if not shutil.which(name)
-    ]
-    if missing:
-        return f"{', '.join(missing)} missing: apt-get install --no-install-recommends {DEBIAN_PACKAGES}"
     return ""

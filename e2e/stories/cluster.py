@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +35,20 @@ class Cluster:
 
     def kubectl(self, *arguments: str, given: str | None = None, limit_s: float = PATIENCE_S) -> str:
         return run([self.kubectl_program, f"--kubeconfig={self.kubeconfig}", *arguments], given=given, limit_s=limit_s)
+
+    @contextmanager
+    def kubectl_that_goes_on(self, *arguments: str) -> Iterator[Iterator[str]]:
+        """The lines of a kubectl that ends with the block, or that is ended when it has run for too long."""
+        command = [self.kubectl_program, f"--kubeconfig={self.kubeconfig}", *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            too_long = threading.Timer(PATIENCE_S, process.kill)
+            too_long.start()
+            try:
+                assert process.stdout is not None
+                yield iter(process.stdout)
+            finally:
+                too_long.cancel()
+                process.kill()
 
     def helm(self, *arguments: str | Path, limit_s: float = 300) -> str:
         return run([self.helm_program, f"--kubeconfig={self.kubeconfig}", *arguments], limit_s=limit_s)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from e2e.stories.cluster import SYSTEM, Cluster, phases, until
+from tests.controlplane.operators import definitions
+
+SECRET = "koordpy-serving"
+OPERATED = "certificates.cert-manager.io,servicemonitors.monitoring.coreos.com,prometheusrules.monitoring.coreos.com"
 
 
 def test_metrics_are_served_through_the_service(cluster: Cluster) -> None:
@@ -19,18 +28,65 @@ def test_metrics_are_served_through_the_service(cluster: Cluster) -> None:
 
 
 def test_with_a_certificate_everything_is_served_over_tls_and_probed_so(cluster: Cluster, tmp_path: Path) -> None:
-    certificate, key = _certificate(tmp_path)
-    cluster.kubectl(
-        "create", "secret", "tls", "koordpy-serving", f"--cert={certificate}", f"--key={key}", f"--namespace={SYSTEM}"
-    )
-    cluster.install("tls.enabled=true", "tls.secretName=koordpy-serving")
+    _give(cluster, *_certificate(tmp_path))
+    cluster.install("tls.enabled=true", f"tls.secretName={SECRET}")
     pods = cluster.list("pods", SYSTEM, "app.kubernetes.io/component=scheduler")
     until(lambda: phases(cluster.list("pods", SYSTEM)) == ["Running"] * 4, "all are ready, probed over TLS")
     assert any("tls.crt" in argument for argument in pods[0]["spec"]["containers"][0]["args"])
     path = f"/api/v1/namespaces/{SYSTEM}/services/https:koordpy-scheduler:http/proxy/readyz"
     assert cluster.kubectl("get", "--raw", path) == "ok"
+
+
+def test_a_renewed_certificate_is_shown_without_a_restart(cluster: Cluster, tmp_path: Path) -> None:
+    """The pods are those of the story before."""
+    (pod, *_) = (each["metadata"]["name"] for each in cluster.list("pods", SYSTEM, "app.kubernetes.io/name=koordpy"))
+    renewed = _certificate(tmp_path)
+    with _forwarded(cluster, pod) as port:
+        assert ssl.get_server_certificate(("127.0.0.1", port)) != renewed[0].read_text()
+        _give(cluster, *renewed)
+        # Kubelet looks at a Secret once a minute, or when the pod changes.
+        cluster.kubectl("annotate", "pod", pod, f"--namespace={SYSTEM}", "koordpy.test/look=again")
+        shown = renewed[0].read_text()
+        until(lambda: ssl.get_server_certificate(("127.0.0.1", port)) == shown, "the new certificate is shown")
+
+
+def test_objects_for_cert_manager_and_prometheus_are_made(cluster: Cluster, operators: None) -> None:  # noqa: ARG001
+    """Their definitions are real, their operators are not there: the Secret is the one of the stories before."""
+    tls = ["tls.enabled=true", f"tls.secretName={SECRET}", "tls.certManager.enabled=true"]
+    monitoring = ["monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true"]
+    cluster.install(*tls, "tls.certManager.issuerRef.name=nobody", *monitoring)
+    made = {(each["kind"], each["metadata"]["name"]) for each in cluster.list(OPERATED, SYSTEM)}
+    assert made == {("Certificate", "koordpy"), ("ServiceMonitor", "koordpy"), ("PrometheusRule", "koordpy")}
     cluster.install()
-    cluster.kubectl("delete", "secret", "koordpy-serving", f"--namespace={SYSTEM}")
+    assert cluster.list(OPERATED, SYSTEM) == []
+    cluster.kubectl("delete", "secret", SECRET, f"--namespace={SYSTEM}")
+
+
+@pytest.fixture
+def operators(cluster: Cluster) -> Iterator[None]:
+    """The definitions that the cluster does not have yet; those that it has are somebody's."""
+    there = {each["metadata"]["name"] for each in cluster.list("crd")}
+    missing = [each for each in definitions() if each["metadata"]["name"] not in there]
+    names = [f"crd/{each['metadata']['name']}" for each in missing]
+    if missing:
+        cluster.kubectl("apply", "--server-side", "-f", "-", given=yaml.safe_dump_all(missing))
+        cluster.kubectl("wait", "--for=condition=Established", *names)
+    yield
+    if missing:
+        cluster.kubectl("delete", *names)
+
+
+def _give(cluster: Cluster, certificate: Path, key: Path) -> None:
+    """Make or replace the Secret."""
+    words = ["create", "secret", "tls", SECRET, f"--cert={certificate}", f"--key={key}", f"--namespace={SYSTEM}"]
+    cluster.kubectl("apply", "-f", "-", given=cluster.kubectl(*words, "--dry-run=client", "-o", "yaml"))
+
+
+@contextmanager
+def _forwarded(cluster: Cluster, pod: str) -> Iterator[int]:
+    """A port of this machine that leads to the pod's."""
+    with cluster.kubectl_that_goes_on("port-forward", f"--namespace={SYSTEM}", pod, ":http") as lines:
+        yield int(next(lines).split()[2].rpartition(":")[2])  # Forwarding from 127.0.0.1:41053 -> 10251
 
 
 def _certificate(directory: Path) -> tuple[Path, Path]:

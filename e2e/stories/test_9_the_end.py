@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,20 @@ from koordpy.app import install
 Right = tuple[str, str, str]  # API group, resource, verb
 
 # Rights that no story here needs, each for a moment that the stories do not have.
+_LEASES = ("koord-scheduler", "koordpy-controllers", "koordpy-podgrouper")
+_DELETE_LEASES = ("delete", "lease", *_LEASES, "--namespace=kube-system", "--ignore-not-found")
+WORKLOADS = {  # kinds whose pods are grouped
+    "": ("replicationcontrollers",),
+    "apps": ("daemonsets", "deployments", "replicasets", "statefulsets"),
+    "batch": ("cronjobs", "jobs"),
+    "kubeflow.org": ("jaxjobs", "mpijobs", "notebooks", "pytorchjobs", "tfjobs", "xgboostjobs"),
+    "trainer.kubeflow.org": ("trainjobs",),
+    "jobset.x-k8s.io": ("jobsets",),
+    "leaderworkerset.x-k8s.io": ("leaderworkersets",),
+    "ray.io": ("rayclusters", "rayjobs", "rayservices"),
+    "argoproj.io": ("workflows",),
+    "serving.knative.dev": ("configurations", "revisions", "services"),
+}
 RARE: dict[str, set[Right]] = {
     "koordpy-scheduler": {
         ("", "pods", "get"),  # a bind whose answer was lost
@@ -22,6 +37,11 @@ RARE: dict[str, set[Right]] = {
         ("", "persistentvolumes", "patch"),
         ("scheduling.x-k8s.io", "podgroups", "patch"),  # gangs of the coscheduling plugin
         ("events.k8s.io", "events", "patch"),  # events that become a series
+        # Gangs of other front-ends, which have their stories on a kube-apiserver (tests/scenarios).
+        ("scheduling.run.ai", "podgroups", "patch"),
+        ("scheduling.k8s.io", "podgroups", "patch"),
+        ("scheduling.k8s.io", "podgroups", "watch"),  # served behind a feature gate
+        ("arbitrator.incubator.k8s.io", "schedulingspecs", "patch"),
     },
     "koordpy-controllers": {
         # Definitions without a status of its own, as Koordinator's have none.
@@ -31,28 +51,51 @@ RARE: dict[str, set[Right]] = {
         ("scheduling.koordinator.sh", "clusternetworktopologies", "patch"),
         ("events.k8s.io", "events", "create"),  # a topology that is wrong
         ("events.k8s.io", "events", "patch"),
+        # Gangs and queues of KAI, PodGroups of Kubernetes itself, and workloads that are grouped: the same.
+        *(("scheduling.run.ai", "podgroups", verb) for verb in ("get", "create", "patch")),
+        *((group, "podgroups/status", "patch") for group in ("scheduling.run.ai", "scheduling.k8s.io")),
+        ("scheduling.k8s.io", "podgroups", "watch"),
+        ("scheduling.run.ai", "queues", "patch"),
+        ("scheduling.run.ai", "queues/status", "patch"),
+        ("", "pods", "patch"),
+        *(
+            (group, kind, verb)
+            for group, kinds in WORKLOADS.items()
+            for kind in kinds
+            for verb in ("get", "list", "watch")
+        ),
+        # QueueJobs, which have their stories on a kube-apiserver of their own (tests/controllers/queuejob).
+        *(("", "pods", verb) for verb in ("get", "create", "delete")),
+        *(("", "services", verb) for verb in ("get", "create")),
+        *(("arbitrator.incubator.k8s.io", "schedulingspecs", verb) for verb in ("get", "create", "patch")),
+        *(("arbitrator.incubator.k8s.io", "queuejobs", verb) for verb in ("patch", "delete")),
+        ("arbitrator.incubator.k8s.io", "queuejobs/status", "patch"),
+        ("arbitrator.incubator.k8s.io", "queuejobs/finalizers", "update"),
     },
 }
 
 
 @pytest.mark.usefixtures("cluster")
 def test_nothing_that_koordpy_asked_for_was_denied(kind: Kind) -> None:
+    assert _denied(kind) == set()
+
+
+def _denied(kind: Kind, since: str = "") -> set[tuple[str, ...]]:
     """But for moments: an API server that has just started denies everybody everything until it has read the roles."""
-    log = [entry for entry in kind.audit_log() if "objectRef" in entry]
+    log = [entry for entry in kind.audit_log() if "objectRef" in entry and entry["stageTimestamp"] > since]
     assert log, "the audit log is empty: nothing is proved"
     allowed: dict[tuple[str, ...], list[str]] = {}
     for entry in log:
         if entry["responseStatus"]["code"] < 300:
             allowed.setdefault(_request(entry), []).append(entry["stageTimestamp"])
     denied = [entry for entry in log if entry["responseStatus"]["code"] == 403]
-    for_good = {
+    return {
         _request(entry)
         for entry in denied
         if not min(allowed.get(_request(entry), ["~"]))
         < entry["stageTimestamp"]
         < max(allowed.get(_request(entry), [""]))
     }
-    assert for_good == set()
 
 
 def _request(entry: Json) -> tuple[str, ...]:
@@ -95,7 +138,7 @@ def _rights(role: Json) -> Iterator[Right]:
                 yield from ((group, resource, verb) for verb in rule["verbs"])
 
 
-def test_uninstalling_leaves_the_definitions_and_two_leases(cluster: Cluster) -> None:
+def test_uninstalling_leaves_the_definitions_and_the_leases(cluster: Cluster) -> None:
     """As docs/install.md says; the namespace was made for the release and goes with it."""
     cluster.helm("uninstall", RELEASE, f"--namespace={SYSTEM}", "--wait")
     until(lambda: not cluster.list("pods", SYSTEM), "its pods have ended")
@@ -109,18 +152,25 @@ def test_uninstalling_leaves_the_definitions_and_two_leases(cluster: Cluster) ->
         f"CustomResourceDefinition/{name}"
         for name in (
             "clusternetworktopologies.scheduling.koordinator.sh",
+            "podgroups.scheduling.run.ai",
             "podgroups.scheduling.sigs.k8s.io",
             "podgroups.scheduling.x-k8s.io",
+            "queuejobs.arbitrator.incubator.k8s.io",
+            "queues.scheduling.run.ai",
+            "schedulingspecs.arbitrator.incubator.k8s.io",
         )
     }
-    assert left - {f"Namespace/{SYSTEM}"} == {*definitions, "Lease/koordpy-controllers"}
+    assert left - {f"Namespace/{SYSTEM}"} == {*definitions, "Lease/koordpy-controllers", "Lease/koordpy-podgrouper"}
     leases = {lease["metadata"]["name"] for lease in cluster.list("leases", "kube-system")}
-    assert {"koord-scheduler", "koordpy-controllers"} <= leases
+    assert set(_LEASES) <= leases
     _remove_what_is_left(cluster)
 
 
-def test_without_helm_the_printed_manifests_install_and_remove_it(bare: Cluster, workers: list[str]) -> None:
+def test_without_helm_the_printed_manifests_install_and_remove_it(
+    bare: Cluster, workers: list[str], kind_if_any: Kind | None
+) -> None:
     assert len(workers) == 2
+    began = dt.datetime.now(dt.UTC).isoformat()
     manifests = install.manifests(image=bare.image)
     bare.kubectl("apply", "-f", "-", given=manifests)
     for component in ("scheduler", "controllers"):
@@ -129,8 +179,10 @@ def test_without_helm_the_printed_manifests_install_and_remove_it(bare: Cluster,
     work.submit(*work.gang("printed", 2))
     work.await_running("printed", 2)
     work.delete("printed-0", "printed-1")
+    if kind_if_any:
+        assert _denied(kind_if_any, began) == set()
     bare.kubectl("delete", "-f", "-", given=manifests)
-    bare.kubectl("delete", "lease", "koord-scheduler", "koordpy-controllers", "--namespace=kube-system")
+    bare.kubectl(*_DELETE_LEASES)
 
 
 def _is_koordpys(meta: Json) -> bool:
@@ -150,5 +202,5 @@ def _kinds(cluster: Cluster) -> list[str]:
 def _remove_what_is_left(cluster: Cluster) -> None:
     """By the commands of docs/install.md."""
     cluster.kubectl("delete", "namespace", SYSTEM)
-    cluster.kubectl("delete", "lease", "koord-scheduler", "koordpy-controllers", "--namespace=kube-system")
+    cluster.kubectl(*_DELETE_LEASES)
     cluster.kubectl("delete", "crd", "--selector=app.kubernetes.io/part-of=koordpy")

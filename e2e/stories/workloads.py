@@ -6,6 +6,8 @@ Room is counted in slots, an extended resource that the stories give the workers
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from e2e.stories.cluster import Cluster, Json, phases, until
@@ -110,6 +112,14 @@ class Workloads:
             return bool(found.get("status", {}).get("phase") == phase)
 
         until(has_it, f"PodGroup {pod_group} is {phase}")
+
+    @contextmanager
+    def watching_binds(self) -> Iterator[Iterator[str]]:
+        """The names of pods, each as soon as it has a node."""
+        fields = 'jsonpath={.metadata.name} {.spec.nodeName}{"\\n"}'
+        words = ["get", "pods", f"--namespace={self.namespace}", "--watch", "--output", fields]
+        with self.cluster.kubectl_that_goes_on(*words) as lines:
+            yield (words[0] for line in lines if len(words := line.split()) == 2)
 
     def delete(self, *names: str) -> None:
         self.cluster.kubectl("delete", "pod", *names, f"--namespace={self.namespace}", "--wait=false")
