@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from bench import jobs
 from bench.figures import BenchError, Figure
 from bench.live import compare, rounds, schedulers, workloads
 from bench.live import report as live_report
@@ -69,6 +70,23 @@ def live(runs: int, names: tuple[str, ...], scheduler_names: tuple[str, ...], tr
     """Schedulers side by side on a real control plane; each workload is reported and recorded when it is done."""
     about, last = _begin()
     _live([workload(name, traces) for name in names], scheduler_names, runs, about, last)
+
+
+@main.command("jobs")
+@click.option("--jobs", "count", type=click.IntRange(1), default=1000, show_default=True, help="How many jobs.")
+@click.option("--pods", type=click.IntRange(1), default=10, show_default=True, help="How many pods each has.")
+def job_controllers(count: int, pods: int) -> None:
+    """QueueJobs under koordpy beside Jobs under kube-controller-manager: time, writes, CPU, memory."""
+    about, last = _begin()
+    figures = []
+    try:
+        for contender in jobs.contenders():
+            _say(f"{contender.name}: {count} jobs of {pods} pods ...")
+            figures += jobs.measure(contender, count, pods)
+    except (BenchError, BuildError, StartError) as error:
+        sys.exit(f"error: {error}")
+    print(f"\n{planning_report.report(figures, last, 'job controllers')}\n")
+    print(f"recorded in {save(new_record(figures, about))}\n", flush=True)
 
 
 @main.command("compare")

@@ -34,13 +34,19 @@ def peak_mb(pid: int) -> float:
 
 async def writes(client: Client) -> Counter[str]:
     """Writes of schedulers so far, by verb and resource: `POST pods/binding`, `PATCH pods/status`, `POST events`."""
+    counts = await all_writes(client)
+    return Counter({name: count for name, count in counts.items() if name not in _NOT_THE_SCHEDULERS})
+
+
+async def all_writes(client: Client) -> Counter[str]:
+    """Everybody's, but of leases."""
     answer = await _metrics(client)
     counts: Counter[str] = Counter()
     for labels, value in _REQUESTS.findall(answer.ok()["text"]):
         by_label = dict(_LABEL.findall(labels))
         resource = "/".join(part for part in (by_label["resource"], by_label["subresource"]) if part)
         name = f"{by_label['verb']} {resource}"
-        if by_label["verb"] in _WRITES and by_label["resource"] != "leases" and name not in _NOT_THE_SCHEDULERS:
+        if by_label["verb"] in _WRITES and by_label["resource"] != "leases":
             counts[name] += int(float(value))
     return counts
 

@@ -15,7 +15,8 @@ from koordpy.api.keys import GANG_NAME, MIN_AVAILABLE
 from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.framework.profiles import default_profile
 from koordpy.plan.preemption.eligibility import Preemption, find_preemption
-from koordpy.state.cluster import Cluster, ClusterOptions
+from koordpy.state.cluster import Cluster
+from koordpy.state.options import ClusterOptions
 
 TARGET_MS = 250
 TARGET_IMPOSSIBLE_MS = 50

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bench.figures import Figure, number
 from bench.table import table
 
-HEADER = ("planning, in memory", "median (spread)", "target", "of target", "last", "of last")
+HEADER = ("median (spread)", "target", "of target", "last", "of last")
 
 
-def report(figures: list[Figure], last: dict[str, tuple[str, Figure]]) -> str:
-    return table(HEADER, [_row(figure, last) for figure in figures])
+def report(figures: list[Figure], last: dict[str, tuple[str, Figure]], title: str = "planning, in memory") -> str:
+    return table((title, *HEADER), [_row(figure, last) for figure in figures])
 
 
 def _row(figure: Figure, last: dict[str, tuple[str, Figure]]) -> tuple[str, ...]:

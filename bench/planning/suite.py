@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.planning import eviction, gathering, growth, latency, memory, placement, wakeups
+from bench.planning import eviction, gathering, growth, latency, memory, placement, queues, wakeups
 from bench.traces import DIRECTORY
 
 
@@ -34,6 +34,7 @@ class Sizes:
     evicting_attempts: int = 5
     fabric_nodes: int = 5_000
     fabric_gangs: tuple[int, ...] = (2, 32, 512)
+    queues: tuple[tuple[int, int], ...] = ((20, 2), (1_000, 5))  # how many, in how many levels
     network_nodes: int = 1_000
     gangs: int = 300  # of each trace
 
@@ -63,5 +64,8 @@ def run(sizes: Sizes, say: Callable[[str], None], traces: Path = DIRECTORY) -> l
     figures += eviction.figures(sizes.evicting_nodes, sizes.evicting_gang, sizes.evicting_attempts)
     say(f"gathering gangs on {sizes.fabric_nodes:,} nodes ...")
     figures += gathering.figures(sizes.fabric_nodes, sizes.fabric_gangs, sizes.growth_attempts)
+    for number, levels in sizes.queues:
+        say(f"dividing among {number:,} queues ...")
+        figures += queues.figures(number, levels, sizes.attempts)
     figures += placement.figures(traces, sizes.network_nodes, sizes.gangs, say)
     return figures
