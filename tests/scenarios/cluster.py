@@ -8,8 +8,8 @@ from tests.builders import node_json
 from tests.scenarios import api
 from tests.scenarios.api import MERGE
 from tests.scenarios.ground import Ground
-from tests.scenarios.mirror import GROUPS, NODES
-from tests.scenarios.objects import POD_GROUP_APIS, pod_group_json
+from tests.scenarios.mirror import GROUPS, NODES, PODS
+from tests.scenarios.objects import POD_GROUP_APIS, node_of, pod_group_json
 
 
 class ClusterVerbs(Ground):
@@ -23,6 +23,24 @@ class ClusterVerbs(Ground):
     async def node(self, name: str, **arguments: Any) -> None:
         await self.api.ask("POST", api.nodes(), node_json(name, **arguments))
         await self.until(lambda: self.mirror.find(NODES, "", name), f"node {name}")
+
+    async def caught_up(self) -> None:
+        """The scheduler has seen what the API server shows: questions about it are answered from its own view."""
+
+        def seen() -> bool:
+            assert self.instance is not None
+            cluster = self.instance.process.built.cluster
+            nodes = {node["metadata"]["name"] for node in self.mirror.all(NODES)}
+            living = [
+                pod
+                for pod in self.mirror.all(PODS)
+                if pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+            ]
+            places = {pod["metadata"]["uid"]: node_of(pod) for pod in living}
+            known = {uid: record.node or "" for uid, record in cluster.pods.items()}
+            return nodes <= set(cluster.nodes.names) and known.items() >= places.items()
+
+        await self.until(seen, "the scheduler has seen all nodes and pods")
 
     async def busy_node(self) -> None:
         """A node that another scheduler's pod fills: gangs may hope for it, and wait."""

@@ -23,6 +23,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def jobs(world: World) -> list[Json]:
+    await world.caught_up()
     status, answer = await world.http(JOBS)
     assert status == 200, answer
     assert (answer["apiVersion"], answer["kind"]) == ("koordpy.io/v1alpha1", "JobList")
@@ -30,6 +31,7 @@ async def jobs(world: World) -> list[Json]:
 
 
 async def explained(world: World, name: str) -> Json:
+    await world.caught_up()
     status, answer = await world.http(f"{JOBS}/{world.namespace}/{name}")
     assert status == 200, answer
     return answer

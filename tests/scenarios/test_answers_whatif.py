@@ -26,6 +26,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def what_if(world: World, *objects: Json, query: str = "", status: int = 200) -> Json:
     body = msgspec.json.encode(list(objects)) if objects else b""
+    await world.caught_up()
     found, answer = await world.http(f"{WHATIF}?{query}" if query else WHATIF, body)
     assert found == status, answer
     return answer

@@ -404,7 +404,7 @@ async def quota_goes_to_the_job_of_the_highest_priority_and_the_others_say_what_
     told = await world.until_condition("PodsCreated", "False", "QuotaExceeded", "low")
     assert "exceeded quota: q, requested: pods=1" in told
     assert set(await world.pods(of="high")) == {"high-w-0-0", "high-w-1-0"}
-    assert set(await world.pods(of="low")) == {"low-w-0-0"}
+    assert len(await world.pods(of="low")) == 1  # both were asked for at once: either may have got it
 
 
 @story
