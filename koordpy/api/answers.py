@@ -12,6 +12,10 @@ import msgspec
 
 API_VERSION = "koordpy.io/v1alpha1"
 PATH = f"/apis/{API_VERSION}"
+# The API server keeps the Authorization header to itself when it passes a request on. This one comes through; a token
+# in it has to be made for this audience and opens nothing else.
+TOKEN_HEADER = "X-Koordpy-Authorization"  # noqa: S105 - the name of a header
+AUDIENCE = "koordpy"
 
 State = Literal["Incomplete", "Pending", "Holding", "Preempting", "Binding", "Running", "TimedOut"]
 Reason = Literal[

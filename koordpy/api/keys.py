@@ -58,6 +58,7 @@ STALENESS_GRACE_PERIOD = "koordpy.io/staleness-grace-period"  # on a PodGroup or
 
 RUN_TIME = "koordpy.io/run-time"  # on a pod, a gang's object or an owner: how long it will run, as a Go duration
 RESERVED_START = "koordpy.io/reserved-start"  # on a gang's object, else on its pods: when nodes are kept for it
+BACKFILLED_UNTIL = "koordpy.io/backfilled-until"  # on a pod that was let in before a reserved start: when it ends
 PLACEMENT = "koordpy.io/placement"  # on a PodGroup: the rating of its placement, as JSON
 
 # On the pods of a QueueJob: whose they are, and which.

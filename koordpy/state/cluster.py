@@ -139,8 +139,11 @@ class Cluster:
             record.volumes = known.volumes
         if known is not None and not record.bound:
             record.node = known.node  # still assumed where we put it; the API server has not heard of it yet
+        before = self._joining.asked_of_members(record.gang) if record.gang else None
         self._replace(known, record)
-        return record
+        if record.gang and self._joining.asked_of_members(record.gang) != before:
+            self._rejoin_members(record.gang)  # such as the queue, which its first member may be the only one to name
+        return self.pods[record.uid]
 
     def _replace(self, known: PodRecord | None, record: PodRecord) -> None:
         """A pod has another record from here on."""
@@ -238,10 +241,9 @@ class Cluster:
         self.gangs.set_object(api_version, gang_id, obj)
         if not others and self._joining.asked_of_members(gang_id) == before:
             return
-        gang = self.gangs.get(gang_id)
-        members = [each.uid for each in gang.all_live()] if gang is not None else []
-        for uid in (*self.claims.owned(gang_id), *members):
+        for uid in self.claims.owned(gang_id):
             self._rejoin(uid)
+        self._rejoin_members(gang_id)
         for uid, how in self.claims.finished_of(gang_id).items() if obj is not None else ():
             self.gangs.member_finished(uid, gang_id, how)
 
@@ -268,6 +270,12 @@ class Cluster:
     def set_served(self, front_end: FrontEnd, api_version: str, *, served: bool) -> None:
         """The definition of a gang's object is installed, or is not."""
         self.gangs.set_served(front_end, api_version, served=served)
+
+    def _rejoin_members(self, gang_id: str) -> None:
+        """What a gang asks of its members is not what it was."""
+        gang = self.gangs.get(gang_id)
+        for uid in [each.uid for each in gang.all_live()] if gang is not None else []:
+            self._rejoin(uid)
 
     def _rejoin(self, uid: str) -> None:
         """Objects came, went or changed that decide which gang a pod belongs to, or what that asks of it."""

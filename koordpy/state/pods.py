@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration, declaration_of
+from koordpy.api.gangs import DECLARES_NOTHING, GangDeclaration, declaration_of, describe
 from koordpy.api.keys import (
+    BACKFILLED_UNTIL,
     DISABLE_PREEMPTIBLE,
     DISRUPTION_TARGET,
     GANG_TIMEOUT,
@@ -57,6 +58,7 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     gated: bool = False
     defect: str = ""
     refusal_seen: str = ""  # the message of its PodScheduled=False condition, as the API server has it
+    owner: tuple[str, str] | None = None  # kind and name
     groupable: bool = False  # a grouper would look at its owner
     claims: Claims = NO_CLAIMS  # the gangs that it could belong to
     gang: str = ""  # the id of the one that it does belong to, if any
@@ -73,9 +75,11 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     started: float = 0.0  # when its node began with it
     bound_at: float = 0.0  # when it was bound, as the API server says
     run_time_s: float | None = None  # that it declares itself
+    bad_run_time: str = ""  # what it declares of it that cannot be read, for its owner
     deadline_s: float | None = None  # after which its node ends it
     grace_s: float = 30.0  # that it has to end by itself once it is told to
     reserved_start: str = ""  # that it was promised, as its annotation says
+    backfilled_until: str = ""  # when it should have ended, if it was let in before a reserved start
     told_for: str = ""  # the job that it was told to leave for, if it is a victim
 
     @property
@@ -128,12 +132,26 @@ def _index(annotations: dict[str, str]) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
+def _owner(meta: ObjectMeta) -> tuple[str, str] | None:
+    """Its controller, else the first of its owners."""
+    if not meta.owner_references:
+        return None
+    first = next((each for each in meta.owner_references if each.controller), meta.owner_references[0])
+    return first.kind, first.name
+
+
 def _is_groupable(meta: ObjectMeta) -> bool:
     """Whether its owner could be a gang. Pods of ReplicaSets and DaemonSets start one by one."""
     owners = meta.owner_references
     if not owners or meta.annotations.get(SKIP_PODGROUPER) == "true":
         return False
     return not any(owner.kind in _STARTS_PODS_SINGLY for owner in owners)
+
+
+def _bad_run_time(meta: ObjectMeta) -> str:
+    """Of a pod without a gang; the declarations of members are read with their gang's."""
+    complaints = (each for each in declaration_of(meta).complaints if each.key == RUN_TIME)
+    return next((describe(each, {}) for each in complaints), "")
 
 
 def _bound_at(scheduled: Condition | None) -> float:
@@ -176,6 +194,7 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         gated=bool(spec.scheduling_gates),
         defect=defect,
         refusal_seen=scheduled.message if scheduled is not None and scheduled.status == "False" else "",
+        owner=_owner(meta),
         groupable=_is_groupable(meta),
         claims=claims,
         # What a terminating pod says counts for nothing: its successor may say something else about the gang.
@@ -185,9 +204,11 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         started=seconds_of_instant(pod.status.start_time) if pod.status.start_time else 0.0,
         bound_at=_bound_at(scheduled) if spec.node_name else 0.0,
         run_time_s=declaration_of(meta).run_time_s if RUN_TIME in meta.annotations else None,
+        bad_run_time=_bad_run_time(meta) if RUN_TIME in meta.annotations and not is_claimed else "",
         deadline_s=spec.active_deadline_seconds,
         grace_s=30.0 if (grace := spec.termination_grace_period_seconds) is None else float(grace),
         reserved_start=meta.annotations.get(RESERVED_START, ""),
+        backfilled_until=meta.annotations.get(BACKFILLED_UNTIL, ""),
         told_for=preemptor_of(pod),
         timed_out=is_claimed and meta.annotations.get(GANG_TIMEOUT) == "true",
     )

@@ -36,7 +36,7 @@ class Attempts:
 
     def run(self) -> None:
         while (ticket := self._built.scheduler.next_ticket()) is not None:
-            self._built.scheduler.schedule_one(ticket)
+            self._built.scheduler.attempts.schedule_one(ticket)
 
     @property
     def placed(self) -> dict[str, str]:

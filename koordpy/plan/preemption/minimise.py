@@ -154,6 +154,14 @@ class Minimiser:
         violators = ledger.violators(sorted(candidates, key=importance))
         if violators:
             yield sorted(candidates, key=lambda pod: (pod.uid in violators, *ledger.worth(pod)), reverse=True)
+        sizes = {pod.uid: self._goes_with(pod) for pod in candidates}
+        if len(set(sizes.values())) > 1:  # better one pod than a gang of two, which breaks as one job too
+
+            def by_size(pod: PodRecord) -> tuple[object, ...]:
+                violates, priority, breaks, untouched, begun, key = ledger.worth(pod)
+                return violates, priority, breaks, untouched, sizes[pod.uid], begun, key
+
+            yield sorted(candidates, key=by_size, reverse=True)
         jobs = Counter(pod.job for pod in candidates)
         if len(jobs) < len(candidates):  # better two of one job than one of each of two
 
@@ -162,6 +170,11 @@ class Minimiser:
                 return violates, priority, breaks, untouched, -jobs[pod.job], pod.job, begun, key
 
             yield sorted(candidates, key=by_job, reverse=True)
+
+    def _goes_with(self, pod: PodRecord) -> int:
+        """How many pods may have to leave with it."""
+        gang = self._cluster.gangs.get(pod.gang) if pod.gang else None
+        return len(gang.bound) if gang is not None and not gang.expendable else 1
 
 
 def _fits(asked: list[int], spare: list[int]) -> bool:

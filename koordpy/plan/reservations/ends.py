@@ -6,7 +6,7 @@ bound; and never after now, whatever the clock of its node says. Past its end no
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from koordpy.plan.framework.job import Job
@@ -21,6 +21,7 @@ class End(NamedTuple):
 
     at: float
     pod: PodRecord
+    learnt: bool = False  # nobody has declared it: others like it took so long
 
 
 def run_time(pod: PodRecord, cluster: Cluster) -> float | None:
@@ -45,20 +46,35 @@ def end_of(pod: PodRecord, cluster: Cluster, now: float) -> float:
     seconds = run_time(pod, cluster)
     if seconds is None:
         return NEVER
-    start = min(max(pod.started, pod.bound_at) or now, now)
+    start = started_at(pod, now)
     return start + seconds if start + seconds > now else NEVER
 
 
-def ends_of(job: Job, cluster: Cluster, now: float) -> tuple[list[End], list[PodRecord]]:
-    """Pods of others that will end, the first to end first; and those of which nobody knows when."""
-    known: list[End] = []
+def started_at(pod: PodRecord, now: float) -> float:
+    """When a pod began that runs, by the wall clock."""
+    return min(max(pod.started, pod.bound_at) or now, now)
+
+
+def ends_of(
+    job: Job, cluster: Cluster, now: float, guess: Callable[[PodRecord, float], float | None] | None = None
+) -> tuple[list[End], list[PodRecord]]:
+    """Pods of others that will end, the first to end first; and those of which nobody knows when.
+
+    `guess` is the run time of a pod that declares none and has run for so many seconds, or None.
+    """
+    own, known = job.gangs, list[End]()
     unknown: list[PodRecord] = []
     for pod in cluster.pods.values():
-        if not pod.node or pod.uid in job.by_uid or pod.gang in job.gangs:
+        if not pod.node or pod.uid in job.by_uid or pod.gang in own:
             continue
         at = now if pod.terminating else end_of(pod, cluster, now)
-        if at == NEVER:
+        if at != NEVER:
+            known.append(End(at, pod))
+            continue
+        start = started_at(pod, now)
+        seconds = guess(pod, now - start) if guess is not None else None
+        if seconds is None:
             unknown.append(pod)
         else:
-            known.append(End(at, pod))
+            known.append(End(start + seconds, pod, learnt=True))
     return sorted(known, key=lambda each: (each.at, each.pod.uid)), unknown

@@ -96,7 +96,10 @@ def plan_gathered(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) 
         return answer
     needed = needed_only(job)
     if len(needed.members) < len(job.members):
-        fewer = Gathering(needed, cluster, profiles, rules).plan()
+        if needed.members:
+            fewer = Gathering(needed, cluster, profiles, rules).plan()
+        else:
+            fewer = _some_surplus(job, cluster, profiles, rules, answer)
         if isinstance(fewer, Plan):
             return replace(fewer, left_over=answer)
         answer = fewer
@@ -109,6 +112,23 @@ def needed_only(job: Job) -> Job:
     """The first members of each gang, in the order of rank, as many as it needs."""
     demands = tuple(replace(d, members=tuple(by_rank(d.members)[: d.needed])) for d in job.demands)
     return Job(job.key, tuple(member for demand in demands for member in demand.members), demands)
+
+
+def _some_surplus(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules, refusal: Refusal) -> Plan | Refusal:
+    """Nobody is needed, and not all fit: as many as do, the first by rank."""
+    ranked = by_rank(job.members)
+    found: Plan | Refusal = refusal
+    few, many = 1, len(ranked) - 1
+    while few <= many:
+        count = (few + many) // 2
+        chosen = {member.uid for member in ranked[:count]}
+        demands = tuple(replace(d, members=tuple(m for m in d.members if m.uid in chosen)) for d in job.demands)
+        answer = Gathering(Job(job.key, tuple(ranked[:count]), demands), cluster, profiles, rules).plan()
+        if isinstance(answer, Plan):
+            found, few = answer, count + 1
+        else:
+            many = count - 1
+    return found
 
 
 class Gathering:
