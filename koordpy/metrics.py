@@ -64,6 +64,20 @@ QUEUE_REQUESTED = Gauge(
 )
 QUEUE_FAIR_SHARE = Gauge("koordpy_queue_fair_share", "What of the cluster is a Queue's.", ["queue", "resource"])
 QUEUE_PENDING_PODS = Gauge("koordpy_queue_pending_pods", "Pods of a Queue that are not bound.", ["queue"])
+RESERVATIONS = Gauge("koordpy_reservations", "Jobs that are promised a start: 0 or 1.")
+RESERVED_START_SECONDS = Gauge(
+    "koordpy_reserved_start_seconds",
+    "Time until the reserved start; below 0 it is overdue, and 0 without a reservation.",
+)
+BACKFILLED_PODS = Gauge(
+    "koordpy_backfilled_pods", "Pods on nodes that were started before a reserved start because they end by then."
+)
+ANSWER_SECONDS = Histogram(
+    "koordpy_answer_duration_seconds",
+    "Time to answer a user's question, waiting for its turn included, by the HTTP status of the answer.",
+    ["question", "code"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
 PENDING_REQUESTS = Gauge(
     "koordpy_pending_requests",
     "What pods that wait for a node request, of resources that nodes have: CPUs, bytes, devices.",

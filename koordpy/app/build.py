@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from koordpy.app.settings import Settings
 from koordpy.kube.client import Client
-from koordpy.scheduler.backfill import Backfill
 from koordpy.scheduler.cycles import EvictionCycles
 from koordpy.scheduler.execute.bind import Binder
 from koordpy.scheduler.execute.evict import Evictor
@@ -31,13 +30,17 @@ from koordpy.scheduler.preempt import PostFilter
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queues.admission import Admission
 from koordpy.scheduler.queues.book import QueueBook
+from koordpy.scheduler.queues.cure import Cure
 from koordpy.scheduler.queues.order import FairOrder
 from koordpy.scheduler.queues.policy import QueuePolicy
 from koordpy.scheduler.queues.reclaim import Reclaim
 from koordpy.scheduler.recovery import Recovery
+from koordpy.scheduler.report.advice import Advice
 from koordpy.scheduler.report.repeats import Repeats
 from koordpy.scheduler.report.reporter import Reporter
 from koordpy.scheduler.report.throttle import Throttle
+from koordpy.scheduler.reservations.backfill import Backfill
+from koordpy.scheduler.runtimes.learnt import LearntRunTimes
 from koordpy.scheduler.staleness import Staleness
 from koordpy.scheduler.timers import GangTimer
 from koordpy.scheduler.waitingroom import WaitingRoom
@@ -81,10 +84,13 @@ def build_scheduler(
     clock: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
     on_foreign_bind: Callable[[PodRecord], None] = lambda _: None,
+    learnt: LearntRunTimes | None = None,
+    decided: Callable[[tuple[object, ...]], None] = lambda _: None,
 ) -> BuiltScheduler:
     """`client` is the one that writes, only while we lead; `instance` is our name in events.
 
-    `on_foreign_bind` is told of pods that were pending here and that somebody else bound.
+    `on_foreign_bind` is told of pods that were pending here and that somebody else bound; `decided` every decision.
+    `learnt` is what outlives this scheduler.
     """
     ready = asyncio.Event()
     profiles = {profile.scheduler_name: profile for profile in settings.profiles}
@@ -105,24 +111,42 @@ def build_scheduler(
     in_flight, throttle = InFlight(), Throttle(clock)
     recovery = Recovery(cluster, queue, jobs, in_flight=in_flight, throttle=throttle)
     lanes = Lanes.build(settings.bind_width, clock, recovery.run)
+    advice = Advice(clock)
     reporter = Reporter(
-        client, cluster, instance, lane=lanes.reports, throttle=throttle, repeats=Repeats(clock), wall=wall
+        client,
+        cluster,
+        instance,
+        lane=lanes.reports,
+        throttle=throttle,
+        repeats=Repeats(clock),
+        advice=advice,
+        wall=wall,
     )
     volumes = VolumeBinder(client, cluster, settings.volume_bind_timeout_s)
-    binder = Binder(client, cluster, jobs, reporter=reporter, volumes=volumes, lanes=lanes, in_flight=in_flight)
     evictor = Evictor(client, cluster, queue, reporter, lane=lanes.evictions, wall=wall)
     admission = Admission(book, cluster)
     reclaim = Reclaim(book, policy, cluster, admission, wall=wall, victims=evictor.victims)
-    planning = Planning(cluster, profiles, topology=settings.gangs.topology, reclaim=reclaim)
+    cure = Cure(reclaim, book, cluster, admission)
+    planning = Planning(cluster, profiles, topology=settings.gangs.topology, reclaim=reclaim, cure=cure)
     oversights = Oversights(cluster, reporter, profiles.keys(), clock)
     grouper = Grouper(cluster, reporter, profiles.keys(), clock, wall)
     backfill = Backfill(planning, queue, reporter, wall=wall, enabled=settings.backfill)
+    binder = Binder(
+        client,
+        cluster,
+        jobs,
+        reporter=reporter,
+        volumes=volumes,
+        lanes=lanes,
+        in_flight=in_flight,
+        annotations=backfill.backfilled.annotations,
+    )
     timers: tuple[GangTimer, ...] = (Staleness(planning, evictor, reporter, clock), oversights, grouper, backfill)
     wakeups = Wakeups(cluster, queue, jobs, timers, reclaim)
     permit = Permit(
         planning, queue, jobs, WaitingRoom(cluster, in_flight, clock, wall), reporter=reporter, settings=settings.gangs
     )
-    cycles = EvictionCycles(clock, wall)
+    cycles, learnt = EvictionCycles(clock, wall), learnt or LearntRunTimes()
     postfilter = PostFilter(planning, permit, evictor, cycles)
     parts = Parts(
         cluster,
@@ -142,6 +166,8 @@ def build_scheduler(
         binder,
         evictor,
         reporter,
+        advice,
+        learnt,
     )
     sinks = Sinks.build(
         cluster,
@@ -153,10 +179,12 @@ def build_scheduler(
         book=book,
         on_pending=(oversights.look_at_pod, grouper.look_at_pod),
         on_pod_gone=(reporter.forget, evictor.pod_gone, volumes.pod_gone, backfill.pod_gone),
+        on_pod_finished=learnt.pod_finished,
         on_storage_changed=volumes.storage_changed,
         on_foreign_bind=on_foreign_bind,
     )
-    return BuiltScheduler(Scheduler(parts, ready), parts, sinks, volumes, throttle, frozenset(profiles), book)
+    scheduler = Scheduler(parts, ready, clock=clock, decided=decided)
+    return BuiltScheduler(scheduler, parts, sinks, volumes, throttle, frozenset(profiles), book)
 
 
 def _options(settings: Settings, book: QueueBook, policy: QueuePolicy) -> ClusterOptions:

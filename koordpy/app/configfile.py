@@ -147,6 +147,7 @@ def _settings(file: ConfigFile, mistakes: Mistakes) -> Settings:
     return Settings(
         profiles=tuple(replace(p, preempts=p.preempts and may_preempt) for p in profiles),
         protected_namespaces=frozenset(file.koordpy.protected_namespaces),
+        advice=file.koordpy.advice in (True, "On"),
         backfill=file.koordpy.backfill in (True, "On"),
         queues=QueueSettings(file.koordpy.queues.default, tuple(file.koordpy.queues.gpu_resources)),
         needing_spec=frozenset(

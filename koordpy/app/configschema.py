@@ -110,7 +110,8 @@ class PodGrouperPart(Strict):
 class OfAll(OfAProfile):
     protected_namespaces: list[str] = []
     queues: QueuesPart = msgspec.field(default_factory=QueuesPart)
-    backfill: bool | Literal["On", "Off"] = True  # YAML reads a bare Off as false
+    advice: bool | Literal["On", "Off"] = True  # YAML reads a bare Off as false
+    backfill: bool | Literal["On", "Off"] = True
     reservations: Literal[1] = 1
     pod_grouper: PodGrouperPart = msgspec.field(default_factory=PodGrouperPart)
 

@@ -26,6 +26,7 @@ _OF_THE_LEADER = (
     metrics.QUEUE_FAIR_SHARE,
     metrics.QUEUE_PENDING_PODS,
 )
+_OF_THE_RESERVATION = (metrics.RESERVATIONS, metrics.RESERVED_START_SECONDS, metrics.BACKFILLED_PODS)
 _UNITS = (1000, 1, 1000)  # CPUs, bytes and GPUs of what queues count
 
 
@@ -34,22 +35,29 @@ class Gauges:
 
     def __init__(
         self,
-        built: BuiltScheduler,
+        built: Callable[[], BuiltScheduler],
         leads: Callable[[], bool],
         *,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """The clocks are those of the scheduler."""
-        self._built, self._leads, self._clock, self._wall = built, leads, clock, wall
+        """`built` is the scheduler of the moment; the clocks are its own."""
+        self._of_the_moment, self._leads, self._clock, self._wall = built, leads, clock, wall
+
+    @property
+    def _built(self) -> BuiltScheduler:
+        return self._of_the_moment()
 
     def refresh(self) -> None:
         self._of_the_state()
         for gauge in _OF_THE_LEADER:
             gauge.clear()
+        for unlabelled in _OF_THE_RESERVATION:
+            unlabelled.set(0)
         if self._leads():
             self._of_what_is_pending(pending_in(self._built))
             self._of_queues()
+            self._of_the_reservation()
 
     def _of_the_state(self) -> None:
         cluster, queue = self._built.cluster, self._built.queue
@@ -94,6 +102,14 @@ class Gauges:
         waiting = Counter(pod.queue for pod in built.cluster.pods.values() if pod.queue and not pod.bound)
         for name in book.tree.names:
             metrics.QUEUE_PENDING_PODS.labels(name).set(waiting[name])
+
+    def _of_the_reservation(self) -> None:
+        backfill = self._built.parts.backfill
+        if backfill.reservation is not None:
+            metrics.RESERVATIONS.set(1)
+            metrics.RESERVED_START_SECONDS.set(backfill.reservation.start.at - self._wall())
+        until = (backfill.backfilled.until(pod) for pod in self._built.cluster.pods.values() if pod.node)
+        metrics.BACKFILLED_PODS.set(sum(1 for each in until if each is not None))
 
 
 def _set(gauge: Gauge, values: Mapping[str, float]) -> None:

@@ -11,15 +11,17 @@ import gc
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import structlog
 
 from koordpy import __version__, metrics
-from koordpy.app.build import build_scheduler
+from koordpy.app.build import BuiltScheduler
 from koordpy.app.competitors import Competitors
 from koordpy.app.gauges import Gauges
+from koordpy.app.journal.files import BadJournal
+from koordpy.app.leadership import leadership
 from koordpy.app.settings import Settings
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
@@ -28,8 +30,11 @@ from koordpy.kube.events import EventRecorder
 from koordpy.kube.http.transport import HttpTransport
 from koordpy.kube.leader import LeaderLease, LeaseName
 from koordpy.kube.watch.shared import SharedReflectors
+from koordpy.scheduler.answers.advisor import Advisor
 from koordpy.scheduler.answers.answering import Answering
 from koordpy.scheduler.ingest.watches import Watches
+from koordpy.scheduler.runtimes.learnt import LearntRunTimes
+from koordpy.scheduler.runtimes.store import RunTimeStore
 from koordpy.server.health import Health
 
 # Connections for what is not a bind, so that neither waits for one of the other's.
@@ -92,15 +97,25 @@ class Process:
             lease=self._lease,
             recorder=EventRecorder(writing, identity),
         )
-        self.built = build_scheduler(
-            settings, writing, instance=identity, on_foreign_bind=self._competitors.saw_foreign_bind
-        )
+        learnt = LearntRunTimes()
+        try:
+            self._leadership = leadership(settings, writing, identity, learnt, self._competitors.saw_foreign_bind)
+        except BadJournal as error:
+            raise CannotStart(f"--journal: {error}") from error
+        self._answers = (self.built, _answering(self.built))
+        self._run_times = RunTimeStore(writing, learnt, election.namespace, self._leadership.act)
         self._reflectors, self._watches = (
             reflectors,
-            Watches(reflectors, self.built.sinks, settings.leader_election.namespace),
+            Watches(reflectors, self._leadership.sinks, settings.leader_election.namespace),
         )
+        self._advisor = Advisor(lambda: self.built.parts, self._answering, act=self._leadership.act)
         self.health = Health(self._checks)
-        self._gauges = Gauges(self.built, lambda: self._leads)
+        self._gauges = Gauges(lambda: self.built, lambda: self._leads)
+
+    @property
+    def built(self) -> BuiltScheduler:
+        """The scheduler of the moment; with a journal there is another one in each of its files."""
+        return self._leadership.built
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -122,19 +137,23 @@ class Process:
     async def _serve(self) -> None:
         """Loading a web server takes a moment, so that is done while the API server puts the first lists together."""
         await asyncio.sleep(0)
-        from koordpy.controllers.grouping.expansion import expanded  # noqa: PLC0415
         from koordpy.server.answers import add_answer_routes  # noqa: PLC0415
         from koordpy.server.authorization import Delegated, middleware  # noqa: PLC0415
         from koordpy.server.gangs import add_gang_routes  # noqa: PLC0415
         from koordpy.server.http import application, serve  # noqa: PLC0415
 
-        delegated = self._settings.serving.authorization == "delegated"
-        app = application(self.health, self._gauges.refresh, [middleware(Delegated(self._review))] if delegated else ())
-        add_gang_routes(app, self.built.cluster.gangs, lambda: self._leads)
-        built = self.built
-        answers = Answering(built.parts, built.book, built.throttle, built.schedulers, expand=expanded)
-        add_answer_routes(app, answers, lambda: self._leads, self._leader)
-        await serve(app, self._settings.serving)
+        serving = self._settings.serving
+        checks = [middleware(Delegated(self._review), serving.always_allow_paths)]
+        app = application(self.health, self._gauges.refresh, checks if serving.authorization == "delegated" else ())
+        add_gang_routes(app, lambda: self.built.cluster.gangs, lambda: self._leads)
+        add_answer_routes(app, self._answering, lambda: self._leads, self._leader)
+        await serve(app, serving)
+
+    def _answering(self) -> Answering:
+        """Who answers questions about the scheduler of the moment."""
+        if self._answers[0] is not self.built:
+            self._answers = (self.built, _answering(self.built))
+        return self._answers[1]
 
     async def _review(self, path: str, review: dict[str, Any]) -> bytes:
         """Reviews are asked with POST, and write nothing."""
@@ -152,9 +171,9 @@ class Process:
         else:
             # Whoever led before us may have bound pods a moment ago that our watch has not shown yet.
             await self._watches.pods.resync()
+        self._leadership.start_over()
         gc.collect()
         gc.freeze()  # the state stays; no later collection needs to look at it
-        self.built.scheduler.start_over()
         log.info(
             "scheduling",
             nodes=len(self.built.cluster.nodes),
@@ -165,9 +184,23 @@ class Process:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._competitors.run())
-                group.create_task(self.built.scheduler.run())
+                group.create_task(self._leadership.run())
+                group.create_task(self._run_times.run())
+                if self._settings.advice:
+                    group.create_task(self._advisor.run())
         finally:
             self._leads = False
+
+
+def _answering(built: BuiltScheduler) -> Answering:
+    return Answering(built.parts, built.book, built.throttle, built.schedulers, expand=_expanded)
+
+
+def _expanded(workload: dict[str, Any], classes: Collection[str]) -> list[dict[str, Any]] | None:
+    """What a workload becomes; the grouper is loaded when somebody asks."""
+    from koordpy.controllers.grouping.expansion import expanded  # noqa: PLC0415
+
+    return expanded(workload, classes)
 
 
 def _electing(lease: LeaderLease) -> Callable[[], str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from koordpy.app.journal.settings import JournalSettings
 from koordpy.controllers.grouping.settings import GroupingSettings
 from koordpy.kube.leader import Timing
 from koordpy.plan.framework.profile import Profile
@@ -43,8 +44,10 @@ class Settings:
     needing_spec: frozenset[str] = frozenset()
     grouping: GroupingSettings = field(default_factory=GroupingSettings)
     queues: QueueSettings = field(default_factory=QueueSettings)
+    advice: bool = True  # messages of jobs that wait end in what would start them
     backfill: bool = True  # without a declared run time anywhere it does nothing
     protected_namespaces: frozenset[str] = frozenset()  # nobody there is ever evicted
     volume_bind_timeout_s: float = 600.0  # kube-scheduler's; a provisioner can take minutes
+    journal: JournalSettings | None = None
     kubeconfig: str | None = None
     context: str | None = None  # of the kubeconfig; its current one

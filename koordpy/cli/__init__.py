@@ -35,10 +35,13 @@ def _register() -> None:
     from koordpy.cli.embedded import embedded  # noqa: PLC0415
     from koordpy.cli.install import install  # noqa: PLC0415
     from koordpy.cli.queues import queues  # noqa: PLC0415
+    from koordpy.cli.replay import replay  # noqa: PLC0415
     from koordpy.cli.run import run  # noqa: PLC0415
+    from koordpy.cli.simulate import simulate  # noqa: PLC0415
     from koordpy.cli.topology import topology  # noqa: PLC0415
 
-    for command in (demo, run, controllers, config, crds, install, embedded, topology, queues, jobs, explain, whatif):
+    of_a_cluster = (run, controllers, config, crds, install, topology, queues, jobs, explain, whatif)
+    for command in (*of_a_cluster, demo, embedded, simulate, replay):
         main.add_command(command)
 
 

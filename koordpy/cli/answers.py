@@ -29,7 +29,11 @@ def _with_answer_options(command: Command) -> Command:
             help="As a table, or as the scheduler answers.",
         ),
         click.option(
-            "--server", metavar="URL", default="", help="The scheduler itself, such as http://localhost:10251."
+            "--server",
+            metavar="URL",
+            default="",
+            envvar="KOORDPY_SERVER",
+            help="The scheduler itself, such as http://localhost:10251; else $KOORDPY_SERVER.",
         ),
         click.option(
             "--service",

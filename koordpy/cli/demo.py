@@ -17,8 +17,9 @@ def demo() -> None:
     """Show koordpy at work on a simulated cluster.
 
     Starts an in-memory Kubernetes API with 24 nodes and the scheduler, submits single pods and gangs, and shows what
-    happens and why. On a terminal it stays up until Ctrl-C, to go on with kubectl; in a pipe, or with DEMO=short in the
-    environment, it ends by itself after about 15 seconds.
+    happens and why. Then come five scenes: a PyTorchJob becomes a gang, two teams share GPUs, a QueueJob is restarted,
+    a large job gets a reserved start, and a waiting one is explained. On a terminal it stays up until Ctrl-C, to go on
+    with kubectl; in a pipe, or with DEMO=short in the environment, it ends by itself after about 40 seconds.
     """
     from koordpy.app import logs  # noqa: PLC0415
     from koordpy.cli.running import run_until_signal  # noqa: PLC0415

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:  # heavy, and --help must answer at once
     from koordpy.app.settings import Settings
 
-Flags = dict[str, str | int | bool | None]
+Flags = Mapping[str, str | int | bool | tuple[str, ...] | None]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -108,6 +108,7 @@ def _settings(flags: Flags) -> Settings:
         "tls_cert_file": flags["tls_cert_file"],
         "tls_private_key_file": flags["tls_private_key_file"],
         "authorization": flags.get("authorization"),
+        "always_allow_paths": flags.get("authorization_always_allow_paths"),
     }
     given = {name: value for name, value in serving.items() if value is not None}
     settings = replace(settings, serving=replace(settings.serving, **given))  # type: ignore[arg-type]

@@ -15,6 +15,8 @@ from functools import partial
 
 import structlog
 
+_SHORTEST_S = 1e-3
+
 log = structlog.get_logger()
 
 Call = Callable[[], Awaitable[None]]
@@ -73,7 +75,8 @@ class Lane:
     async def _after_others(self, call: Call, latest: float, first: tuple[Lane, ...]) -> None:
         with suppress(TimeoutError):
             while (busy := next((lane for lane in first if not lane.is_idle), None)) is not None:
-                async with asyncio.timeout(latest - self._clock()):
+                # Never zero, which would not be a timer to asyncio.
+                async with asyncio.timeout(max(latest - self._clock(), _SHORTEST_S)):
                     await busy.drained()
         await call()
 

@@ -65,15 +65,20 @@ class BindOutcome(enum.Enum):
     REFUSED = "refused"  # still unbound: it is terminating or gated, or the API server keeps failing on it
 
 
-async def bind(client: Client, pod: PodRef, node: str) -> BindOutcome:
+async def bind(client: Client, pod: PodRef, node: str, annotations: Mapping[str, str] | None = None) -> BindOutcome:
     """Bind a pod to a node, and return only when the outcome is known, however long the API server does not answer.
+
+    Annotations of a Binding become those of the pod, in the same write.
 
     A bind without an answer may have taken effect: unreserving its pod now could overcommit the node.
     """
+    metadata: dict[str, Any] = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
+    if annotations:
+        metadata["annotations"] = annotations
     body = {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+        "metadata": metadata,
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }
     try:

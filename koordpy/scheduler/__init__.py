@@ -1,1 +1,1 @@
-"""The scheduler: which job is next, what becomes of it, and everything that carries that out. Read `loop.py` first."""
+"""The scheduler: which job is next, what becomes of it, what carries that out. Read `loop.py`, then `attempt.py`."""

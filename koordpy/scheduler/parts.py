@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from koordpy.scheduler.backfill import Backfill
 from koordpy.scheduler.cycles import EvictionCycles
 from koordpy.scheduler.execute.bind import Binder
 from koordpy.scheduler.execute.evict import Evictor
@@ -17,7 +16,10 @@ from koordpy.scheduler.preempt import PostFilter
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queues.admission import Admission
 from koordpy.scheduler.recovery import Recovery
+from koordpy.scheduler.report.advice import Advice
 from koordpy.scheduler.report.reporter import Reporter
+from koordpy.scheduler.reservations.backfill import Backfill
+from koordpy.scheduler.runtimes.learnt import LearntRunTimes
 from koordpy.scheduler.timers import GangTimer
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
@@ -44,3 +46,5 @@ class Parts:
     binder: Binder
     evictor: Evictor
     reporter: Reporter
+    advice: Advice
+    learnt: LearntRunTimes

@@ -14,6 +14,8 @@ from koordpy.plan.placement.jobs import plan_job
 from koordpy.plan.preemption.eligibility import Preemption, find_preemption
 from koordpy.plan.topology.gather import rules_of
 from koordpy.plan.topology.siblings import Rules
+from koordpy.quota.limits import Obstacle
+from koordpy.scheduler.queues.cure import Cure
 from koordpy.scheduler.queues.reclaim import Reclaim
 from koordpy.state.cluster import Cluster
 
@@ -26,6 +28,7 @@ class Planning:
     profiles: Profiles
     topology: bool = True  # False: what gangs ask of the network is not heard
     reclaim: Reclaim | None = None  # what jobs of queues may take; None: there are never any queues
+    cure: Cure | None = None  # the same of jobs at a limit
     _empty: EmptyCluster = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,6 +65,11 @@ class Planning:
     def find_preemption(self, job: Job) -> Preemption | str:
         """Whom to evict for it, or why that would be in vain."""
         return self.reclaim.find(job, self._search) if self.reclaim is not None else self._search(job)
+
+    def find_cure(self, job: Job, obstacle: Obstacle) -> Preemption | str:
+        """The same for a job that a limit of its queue is in the way of."""
+        assert self.cure is not None, "there are no limits without queues"
+        return self.cure.find(job, obstacle, self.plan, self._search)
 
     def carried_out(self, job: Job, found: Preemption) -> None:
         """A preemption that was found is carried out: whoever was started by one is not taken at once for another."""

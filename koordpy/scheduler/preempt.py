@@ -93,13 +93,12 @@ class PostFilter:
 
     def at_limit(self, job: Job, obstacle: Obstacle, refusal: Refusal) -> Decision:
         """A limit of its queue is in the way of a job: those below that queue may have to leave for it."""
-        reclaim = self._planning.reclaim
         profiles = self._planning.profiles
-        if reclaim is None or not all(profiles[member.scheduler].preempts for member in job.members):
+        if not all(profiles[member.scheduler].preempts for member in job.members):
             return Decision(refusal)
         if self._evictor.is_evicting_for(job.key):
             return Decision(_with_tail(refusal, f"preemption: {WAITS}"))
-        found = reclaim.cure(job, obstacle, self._planning.plan)
+        found = self._planning.find_cure(job, obstacle)
         if isinstance(found, str):
             told = _with_tail(refusal, f"preemption: {found}")
             return Decision(told, hold=self._protection(), clears_nominations=found != WAITS)

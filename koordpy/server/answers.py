@@ -7,6 +7,7 @@ out elsewhere: this module reads requests, limits them, and writes bytes.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from koordpy import metrics
 from koordpy.api.answers import PATH, CannotAnswer, Explanation, JobList, QueueList, Status, WhatIf
 from koordpy.server.openapi import document
 
@@ -38,31 +40,32 @@ class Answers(Protocol):
 
 Answer = JobList | Explanation | WhatIf | QueueList
 _Handler = Callable[[web.Request], Awaitable[Answer]]
+_Handled = Callable[[web.Request], Awaitable[web.Response]]
 
 
 def add_answer_routes(
-    app: web.Application, answers: Answers, leads: Callable[[], bool], leader: Callable[[], str]
+    app: web.Application, answers: Callable[[], Answers], leads: Callable[[], bool], leader: Callable[[], str]
 ) -> None:
-    """`leader` names the process that leads, if that is known."""
+    """`answers` is who knows at the moment; `leader` names the process that leads, if that is known."""
     asked = _Asked(answers, leads, leader)
-    for method, path, handler in (
-        ("GET", "/jobs", asked.jobs),
-        ("GET", "/jobs/{namespace}/{name}", asked.explain),
-        ("POST", "/whatif", asked.what_if),
-        ("GET", "/queues", asked.queues),
+    for method, path, question, handler in (
+        ("GET", "/jobs", "jobs", asked.jobs),
+        ("GET", "/jobs/{namespace}/{name}", "explain", asked.explain),
+        ("POST", "/whatif", "whatif", asked.what_if),
+        ("GET", "/queues", "queues", asked.queues),
     ):
-        app.router.add_route(method, PATH + path, asked.guarded(handler))
+        app.router.add_route(method, PATH + path, _timed(question, asked.guarded(handler)))
     app.router.add_get("/openapi.json", _schema)
 
 
 class _Asked:
     """The handlers, and what keeps questions from being too many."""
 
-    def __init__(self, answers: Answers, leads: Callable[[], bool], leader: Callable[[], str]) -> None:
+    def __init__(self, answers: Callable[[], Answers], leads: Callable[[], bool], leader: Callable[[], str]) -> None:
         self._answers, self._leads, self._leader = answers, leads, leader
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
-    def guarded(self, handler: _Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
+    def guarded(self, handler: _Handler) -> _Handled:
         """A handler whose errors are answers too."""
 
         async def handle(request: web.Request) -> web.Response:
@@ -83,16 +86,26 @@ class _Asked:
         return handle
 
     async def jobs(self, _: web.Request) -> Answer:
-        return await self._answers.jobs()
+        return await self._answers().jobs()
 
     async def explain(self, request: web.Request) -> Answer:
-        return await self._answers.explain(request.match_info["namespace"], request.match_info["name"])
+        return await self._answers().explain(request.match_info["namespace"], request.match_info["name"])
 
     async def what_if(self, request: web.Request) -> Answer:
-        return await self._answers.what_if(await _body(request), list(request.query.items()))
+        return await self._answers().what_if(await _body(request), list(request.query.items()))
 
     async def queues(self, _: web.Request) -> Answer:
-        return await self._answers.queues()
+        return await self._answers().queues()
+
+
+def _timed(question: str, handler: _Handled) -> _Handled:
+    async def handle(request: web.Request) -> web.Response:
+        started = time.perf_counter()
+        answer = await handler(request)
+        metrics.ANSWER_SECONDS.labels(question, str(answer.status)).observe(time.perf_counter() - started)
+        return answer
+
+    return handle
 
 
 async def _schema(_: web.Request) -> web.Response:

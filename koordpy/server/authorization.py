@@ -1,15 +1,16 @@
 """Who may ask: delegated to the API server, as the ports of Kubernetes' own components do it.
 
-A request carries a bearer token. TokenReview says whose it is, SubjectAccessReview whether that user may: the path is a
-nonResourceURL, the method in lower case is the verb. Both answers are kept for a few seconds. Health is open: kubelets
-have no token.
+A request carries a bearer token. TokenReview says whose it is, SubjectAccessReview whether that user has the right that
+the request needs (`rights.py`). Both answers are kept for a few seconds. Health is open: kubelets have no token. What
+comes through the API server's service proxy has its token in a header of our own, and made for us alone: nobody's token
+for the API server is to travel there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,7 +18,8 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from koordpy.api.answers import Status
+from koordpy.api.answers import AUDIENCE, TOKEN_HEADER, Status
+from koordpy.server.rights import Right, right_of
 
 OPEN = frozenset(("/healthz", "/livez", "/readyz"))
 _TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -43,6 +45,7 @@ class User(msgspec.Struct, frozen=True):
 class _TokenStatus(msgspec.Struct):
     authenticated: bool = False
     user: User = User()
+    audiences: tuple[str, ...] = ()
 
 
 class _TokenReview(msgspec.Struct):
@@ -70,32 +73,36 @@ class Delegated:
         self._review, self._clock = review, clock
         self._kept: dict[tuple[str, ...], _Kept] = {}
 
-    async def refusal(self, token: str, method: str, path: str) -> Status | None:
-        """Why a request is not answered; None: it is."""
+    async def refusal(self, token: str, right: Right, audience: str = "") -> Status | None:
+        """Why a request is not answered; None: it is. Without an audience the token must be one for the API server."""
         if not token:
             return Status(code=401, reason="Unauthorized", message="a bearer token is needed")
-        user: User | None = await self._remembered(("token", _digest(token)), lambda: self._user(token))
+        user: User | None = await self._remembered(
+            ("token", audience, _digest(token)), lambda: self._user(token, audience)
+        )
         if user is None:
             return Status(code=401, reason="Unauthorized", message="the bearer token is not valid")
-        verb = method.lower()
-        key = ("access", user.username, user.uid, ",".join(user.groups), verb, path)
-        if await self._remembered(key, lambda: self._may(user, verb, path)):
+        key = ("access", user.username, user.uid, ",".join(user.groups), *right)
+        if await self._remembered(key, lambda: self._may(user, right)):
             return None
-        text = f'User "{user.username}" cannot {verb} path "{path}"'
+        text = f'User "{user.username}" cannot {right}'
         return Status(code=403, reason="Forbidden", message=text)
 
-    async def _user(self, token: str) -> User | None:
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    async def _user(self, token: str, audience: str) -> User | None:
+        spec = {"token": token, "audiences": [audience]} if audience else {"token": token}
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec}
         found = msgspec.json.decode(await self._review(_TOKENS, body), type=_TokenReview).status
-        return found.user if found.authenticated else None
+        # An authenticator that knows no audiences authenticates, and names none.
+        meant_for_us = not audience or audience in found.audiences
+        return found.user if found.authenticated and meant_for_us else None
 
-    async def _may(self, user: User, verb: str, path: str) -> bool:
+    async def _may(self, user: User, right: Right) -> bool:
         spec = {
             "user": user.username,
             "uid": user.uid,
             "groups": user.groups,
             "extra": user.extra,
-            "nonResourceAttributes": {"path": path, "verb": verb},
+            **right.attributes,
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         return msgspec.json.decode(await self._review(_ACCESS, body), type=_AccessReview).status.allowed
@@ -113,18 +120,17 @@ class Delegated:
         return answer
 
 
-def middleware(delegated: Delegated) -> Middleware:
-    """Before every handler but those of health."""
+def middleware(delegated: Delegated, always_allow: Collection[str] = ()) -> Middleware:
+    """Before every handler but those of health, and of the paths that are always allowed."""
+    unasked = OPEN.union(always_allow)
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path in OPEN:
+        if request.path in unasked:
             return await handler(request)
-        kind, _, token = request.headers.get("Authorization", "").partition(" ")
+        token, audience = _presented(request)
         try:
-            refusal = await delegated.refusal(
-                token.strip() if kind.lower() == "bearer" else "", request.method, request.path
-            )
+            refusal = await delegated.refusal(token, right_of(request), audience)
         except Exception as error:  # noqa: BLE001 - whatever is wrong, nobody is let in
             log.warning("authorization_failed", problem=str(error))
             text = f"the API server could not be asked: {error}"
@@ -134,6 +140,15 @@ def middleware(delegated: Delegated) -> Middleware:
         return web.Response(body=msgspec.json.encode(refusal), status=refusal.code, content_type="application/json")
 
     return check
+
+
+def _presented(request: web.Request) -> tuple[str, str]:
+    """The bearer token, and the audience that it must have been made for."""
+    for header, audience in ((TOKEN_HEADER, AUDIENCE), ("Authorization", "")):
+        kind, _, token = request.headers.get(header, "").partition(" ")
+        if kind.lower() == "bearer" and token.strip():
+            return token.strip(), audience
+    return "", ""
 
 
 def _digest(token: str) -> str:

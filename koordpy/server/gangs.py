@@ -17,16 +17,20 @@ from koordpy.state.gangs.gang import Gang
 from koordpy.state.gangs.table import GangTable
 from koordpy.state.pods import PodRecord
 
-_PATH = "/apis/v1/plugins/Coscheduling"
+PATH = "/apis/v1/plugins/Coscheduling"
 
 
-def add_gang_routes(app: web.Application, gangs: GangTable, leads: Callable[[], bool]) -> None:
-    """Only the leader knows which members wait at Permit, so every other process answers with 503."""
+def add_gang_routes(app: web.Application, table: Callable[[], GangTable], leads: Callable[[], bool]) -> None:
+    """Only the leader knows which members wait at Permit, so every other process answers with 503.
+
+    `table` is that of the scheduler of the moment.
+    """
 
     async def one(request: web.Request) -> web.Response:
         if not leads():
             return _not_leader()
         gang_id = f"{request.match_info['namespace']}/{request.match_info['name']}"
+        gangs = table()
         gang = gangs.get(gang_id)
         if gang is None:
             return web.json_response({"message": f"cannot find gang {gang_id}"}, status=404)
@@ -35,10 +39,11 @@ def add_gang_routes(app: web.Application, gangs: GangTable, leads: Callable[[], 
     async def every(_: web.Request) -> web.Response:
         if not leads():
             return _not_leader()
+        gangs = table()
         return web.json_response({gang.id: summary(gang, gangs) for gang in sorted(gangs, key=lambda gang: gang.id)})
 
-    app.router.add_get(f"{_PATH}/gang/{{namespace}}/{{name}}", one)
-    app.router.add_get(f"{_PATH}/gangs", every)
+    app.router.add_get(f"{PATH}/gang/{{namespace}}/{{name}}", one)
+    app.router.add_get(f"{PATH}/gangs", every)
 
 
 def summary(gang: Gang, gangs: GangTable) -> dict[str, Any]:

@@ -14,3 +14,4 @@ class Serving:
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     authorization: str = "off"  # delegated: the API server is asked who may ask
+    always_allow_paths: tuple[str, ...] = ()  # beside health, without a question

@@ -71,14 +71,14 @@ class SchedulerProcess:
     async def _is_ready(self) -> bool:
         return (await self.get("/readyz"))[0] == 200
 
-    async def get(self, path: str) -> tuple[int, str]:
+    async def get(self, path: str, headers: dict[str, str] | None = None) -> tuple[int, str]:
         """An answer of its health and metrics server; status 0 when there is none."""
         scheme = "https" if self._tls else "http"
         trusted = ssl._create_unverified_context() if self._tls else True
         timeout = aiohttp.ClientTimeout(total=5)
         try:
             async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
+                aiohttp.ClientSession(timeout=timeout, headers=headers) as session,
                 session.get(f"{scheme}://127.0.0.1:{self.port}{path}", ssl=trusted) as answer,
             ):
                 return answer.status, await answer.text()

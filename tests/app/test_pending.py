@@ -11,6 +11,7 @@ from koordpy.app.gauges import Gauges
 from koordpy.app.pending import REASONS, pending_in
 from tests.scheduler.gangs.rig import GangRig, saying
 from tests.scheduler.queues.rig import QueueRig
+from tests.scheduler.test_backfill import TimedRig
 from tests.scheduler.wakeups.rig import Rig
 
 GATHER = {"gatherStrategy": [{"layer": "Rack", "strategy": "MustGather"}]}
@@ -22,7 +23,7 @@ def rig() -> GangRig:
 
 
 def refreshed(rig: Rig, *, leads: bool = True, wall: float = 0.0) -> None:
-    Gauges(rig.built, lambda: leads, clock=rig.hand_clock, wall=lambda: wall).refresh()
+    Gauges(lambda: rig.built, lambda: leads, clock=rig.hand_clock, wall=lambda: wall).refresh()
 
 
 def value(name: str, **labels: str) -> float | None:
@@ -269,3 +270,34 @@ def test_a_pod_that_waits_to_be_grouped_is_incomplete():
     rig.owned("p", "job")
     rig.settle()
     assert dict(pending_in(rig.built).pods) == {"incomplete": 1}
+
+
+# --- reservations ---
+
+
+def reserved() -> TimedRig:
+    """`big` waits for the node that is busy for ten seconds, and `small` was started on the other one meanwhile."""
+    rig = TimedRig(nodes=2)
+    rig.runs("busy", "n0", 10)
+    rig.gang_of("big", 2)
+    rig.settle()
+    rig.pending("small", 8)
+    rig.settle()
+    return rig
+
+
+def test_a_reserved_start_is_told_with_the_time_until_then():
+    rig = reserved()
+    refreshed(rig, wall=rig.hand_clock.now + 3)
+    assert (value("koordpy_reservations"), value("koordpy_reserved_start_seconds")) == (1, pytest.approx(7, abs=1))
+
+
+def test_backfilled_pods_are_counted_and_others_are_not():
+    refreshed(reserved())
+    assert value("koordpy_backfilled_pods") == 1
+
+
+def test_a_standby_tells_of_no_reservation():
+    refreshed(reserved(), leads=False)
+    names = ("koordpy_reservations", "koordpy_reserved_start_seconds", "koordpy_backfilled_pods")
+    assert [value(name) for name in names] == [0, 0, 0]

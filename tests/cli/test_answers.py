@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from koordpy.app.process import CannotStart
-from koordpy.cli import asking, main
+from koordpy.cli import main
 from koordpy.cli.answertables import show
+from koordpy.cli.proxied import Proxied
 from koordpy.kube.http.transport import Response
 from koordpy.scheduler.answers import explaining
 from tests.scheduler.answers.worlds import Description, answering, explained, what_if
@@ -84,54 +85,114 @@ def test_a_mistake_in_the_arguments_is_named(arguments, text):
     assert text in answer.output
 
 
-class Proxy:
-    """An API server in front of the scheduler."""
+class ApiServer:
+    """An API server in front of the scheduler: it makes tokens, or not, and passes on what the scheduler answers."""
 
-    def __init__(self, *answers: Response) -> None:
-        self.answers, self.asked = list(answers), []
+    def __init__(self, *answers: Response, services: Response | None = None, tokens: Response | None = None) -> None:
+        self.answers, self.services, self.tokens = list(answers), services or SERVICES, tokens or TOKEN
+        self.asked: list[tuple[str, str]] = []
+        self.shown: list[str] = []  # to the scheduler
+        self.requested: list[dict] = []
 
-    async def send(self, method: str, path: str, body: bytes = b"", **_: object) -> Response:
+    async def send(
+        self, method: str, path: str, body: bytes = b"", *, headers: dict[str, str], **_: object
+    ) -> Response:
         self.asked.append((method, path))
+        if path.startswith("/api/v1/services?"):
+            return self.services
+        if path == ACCOUNT:
+            self.requested.append(json.loads(body)["spec"])
+            return self.tokens
+        self.shown.append(headers.get("X-Koordpy-Authorization", ""))
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 SERVICES = Response(200, b'{"items": [{"metadata": {"name": "koordpy-scheduler", "namespace": "koordpy-system"}}]}')
+TOKEN = Response(201, b'{"status": {"token": "made-for-koordpy"}}')
+NO_TOKEN = Response(403, b'{"code": 403, "reason": "x", "message": "ada cannot create serviceaccounts/token"}')
+NO_ACCOUNT = Response(404, b'{"code": 404, "reason": "x", "message": "serviceaccounts koordpy-answers not found"}')
+UNKNOWN = Response(401, b'{"code": 401, "reason": "Unauthorized", "message": "a bearer token is needed"}')
 NOT_LEADING = Response(503, b'{"kind": "Status", "code": 503, "reason": "x", "message": "this instance does not lead"}')
+HUNG_UP = Response(503, b'{"code": 503, "reason": "x", "message": "error trying to reach service: EOF"}')
+ANSWER = Response(200, b"{}")
+ACCOUNT = "/api/v1/namespaces/koordpy-system/serviceaccounts/koordpy-answers/token"
 PROXY = "/api/v1/namespaces/koordpy-system/services/http:koordpy-scheduler:http/proxy"
 
 
-def asked(proxy: Proxy) -> bytes:
-    async def go() -> bytes:
-        proxies = await asking._proxies(proxy, "")
-        return await asking._through(proxy, proxies, "/jobs", None)
-
-    return asyncio.run(go())
+def asked(api_server: ApiServer) -> bytes:
+    return asyncio.run(Proxied(api_server, "").ask("/jobs", None))
 
 
 def test_the_scheduler_is_found_behind_the_api_server():
-    proxy = Proxy(SERVICES, Response(200, b"{}"))
-    assert asked(proxy) == b"{}"
-    assert proxy.asked[1] == ("GET", f"{PROXY}/apis/koordpy.io/v1alpha1/jobs")
+    api_server = ApiServer(ANSWER)
+    assert asked(api_server) == b"{}"
+    assert api_server.asked[-1] == ("GET", f"{PROXY}/apis/koordpy.io/v1alpha1/jobs")
+
+
+def test_the_scheduler_is_shown_a_token_that_was_made_for_it():
+    api_server = ApiServer(ANSWER)
+    asked(api_server)
+    assert api_server.shown == ["Bearer made-for-koordpy"]
+    assert api_server.requested == [{"audiences": ["koordpy"], "expirationSeconds": 600}]
+
+
+def test_a_scheduler_that_wants_no_token_needs_no_account():
+    api_server = ApiServer(ANSWER, tokens=NO_ACCOUNT)
+    assert asked(api_server) == b"{}"
+    assert api_server.shown == [""]
+
+
+def test_a_token_that_has_ended_is_made_anew():
+    api_server = ApiServer(UNKNOWN, ANSWER)
+    assert asked(api_server) == b"{}"
+    assert len(api_server.requested) == 2
+
+
+@pytest.mark.parametrize("told", [Response(400, b"Client sent an HTTP request to an HTTPS server.\n"), HUNG_UP])
+def test_what_speaks_tls_is_asked_so(told):
+    api_server = ApiServer(told, ANSWER)
+    assert asked(api_server) == b"{}"
+    assert "/services/https:koordpy-scheduler:http/" in api_server.asked[-1][1]
+
+
+def test_a_replica_that_has_just_ended_is_not_taken_for_one_that_speaks_tls():
+    api_server = ApiServer(HUNG_UP, HUNG_UP, ANSWER)
+    assert asked(api_server) == b"{}"
+    assert "/services/http:koordpy-scheduler:http/" in api_server.asked[-1][1]
+
+
+def test_a_scheduler_that_cannot_be_reached_is_not_asked_forever():
+    api_server = ApiServer(HUNG_UP)
+    with pytest.raises(CannotStart, match="the scheduler does not answer: error trying to reach service: EOF"):
+        asked(api_server)
+    assert len(api_server.shown) == 4
 
 
 def test_a_replica_that_does_not_lead_is_not_the_last_word():
-    assert asked(Proxy(SERVICES, NOT_LEADING, NOT_LEADING, Response(200, b"{}"))) == b"{}"
+    assert asked(ApiServer(NOT_LEADING, NOT_LEADING, ANSWER)) == b"{}"
 
 
 @pytest.mark.parametrize(
-    ("answers", "text"),
+    ("api_server", "text"),
     [
-        ((Response(200, b'{"items": []}'),), "no service of a koordpy scheduler is in the cluster"),
         (
-            (SERVICES, Response(404, b'{"code": 404, "reason": "x", "message": "job a/b is not"}')),
-            "job a/b is not",
+            ApiServer(ANSWER, services=Response(200, b'{"items": []}')),
+            "no service of a koordpy scheduler is in the cluster",
         ),
-        ((SERVICES, Response(403, b'{"code": 403, "reason": "x", "message": "no"}')), "you may not ask the scheduler"),
-        ((SERVICES, Response(503, b"no endpoints")), "the scheduler does not answer"),
+        (ApiServer(Response(404, b'{"code": 404, "reason": "x", "message": "job a/b is not"}')), "job a/b is not"),
+        (
+            ApiServer(Response(403, b'{"code": 403, "reason": "x", "message": "no"}')),
+            "you may not ask the scheduler: no",
+        ),
+        (
+            ApiServer(UNKNOWN, tokens=NO_TOKEN),
+            "you may not ask the scheduler: ada cannot create serviceaccounts/token",
+        ),
+        (ApiServer(Response(503, b"no endpoints")), "the scheduler does not answer"),
     ],
 )
-def test_what_is_wrong_is_one_line(answers, text):
+def test_what_is_wrong_is_one_line(api_server, text):
     with pytest.raises(CannotStart) as caught:
-        asked(Proxy(*answers))
+        asked(api_server)
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)

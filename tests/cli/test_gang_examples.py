@@ -59,7 +59,7 @@ def quoted(file: str) -> list[str]:
 
 
 def rows(file: str) -> list[tuple[str, ...]]:
-    """What the comment says that `kubectl get podgroups` prints, without reason and age."""
+    """What the comment says that `kubectl get pg` prints, without reason and age."""
     return _ROW.findall((EXAMPLES / file).read_text())
 
 
@@ -133,7 +133,7 @@ async def shows(api: Client, row: tuple[str, ...]) -> None:
         counts = [found["spec"]["minMember"]] + [status.get(f) for f in ("scheduled", "running", "succeeded", "failed")]
         return (status.get("phase"), *map(str, counts)) == row[1:]
 
-    await until(as_in_the_comment, f"kubectl get podgroups shows {row}")
+    await until(as_in_the_comment, f"kubectl get pg shows {row}")
 
 
 async def test_a_gang_by_pod_group_starts_and_its_pod_group_is_running(api):

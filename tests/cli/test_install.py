@@ -1,7 +1,7 @@
 """`koordpy install manifests`: what the chart renders, and rights that are enough on a kube-apiserver with RBAC."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from koordpy.api.podgroup.coscheduling import SIGS_GROUP, X_GROUP
 from koordpy.app import install
 from koordpy.app.crds import definitions
 from koordpy.sim.embedded.workloads.operators.definitions import definitions as of_operators
+from tests.app.scheduler import SchedulerProcess
 from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import koordpy, started
 from tests.controllers.queuejob.world import job, task
@@ -86,8 +87,9 @@ async def grant(admin: Client) -> None:
             (await admin.request("POST", place + "?fieldValidation=Strict", document)).ok()
 
 
-async def token_of(admin: Client, component: str) -> str:
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+async def token_of(admin: Client, component: str, audiences: Sequence[str] = ()) -> str:
+    spec = {"audiences": list(audiences)}
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     path = f"/api/v1/namespaces/{install.NAMESPACE}/serviceaccounts/koordpy-{component}/token"
     return (await admin.request("POST", path, request)).ok()["status"]["token"]
 
@@ -195,7 +197,7 @@ async def has_warnings(admin: Client) -> bool:
     return any(e["reason"] == "InvalidSpec" and e["regarding"]["kind"] == "ClusterNetworkTopology" for e in events)
 
 
-async def holds(found: Awaitable[str], wanted: str) -> bool:
+async def holds(found: Awaitable[object], wanted: object) -> bool:
     return await found == wanted
 
 
@@ -272,6 +274,26 @@ async def test_the_roles_allow_everything_that_grouping_of_workloads_needs(runni
         (await admin.patch("apis/kubeflow.org/v1/pytorchjobs", "finetune", broken)).ok()
         await until(lambda: has_events(admin, 1))
     assert await is_given_back(admin, "koordpy-podgrouper")
+
+
+async def answer_to(scheduler: SchedulerProcess, token: str, header: str = "X-Koordpy-Authorization") -> int:
+    return (await scheduler.get("/apis/koordpy.io/v1alpha1/jobs", {header: f"Bearer {token}"}))[0]
+
+
+@pytest.mark.real
+async def test_the_roles_allow_everything_that_authorization_needs(running, admin, tmp_path):
+    """Tokens that are made for koordpy open its answers, and no others do."""
+    kubeconfig = await running.kubeconfig("scheduler")
+    made_for_it = await token_of(admin, "answers", audiences=["koordpy"])
+    for_the_api_server = await token_of(admin, "answers")
+    async with SchedulerProcess(tmp_path, "--kubeconfig", kubeconfig, "--authorization=delegated") as scheduler:
+        await scheduler.ready()
+        await until(lambda: holds(answer_to(scheduler, made_for_it), 200))
+        assert await answer_to(scheduler, for_the_api_server) == 401
+        assert await answer_to(scheduler, for_the_api_server, "Authorization") == 200
+        assert await answer_to(scheduler, await token_of(admin, "controllers", audiences=["koordpy"])) == 403
+        assert (await scheduler.get("/metrics"))[0] == 401
+        assert "orbidden" not in scheduler.text()
 
 
 async def may(client: Client, verb: str, resource: str, *, group: str = SIGS_GROUP, sub: str = "") -> bool:

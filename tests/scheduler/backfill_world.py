@@ -113,8 +113,9 @@ class BackfillWorld:
         self.settle()
 
     def _overruns(self, work: Work) -> None:
-        backfilled = self.rig.built.parts.backfill._backfilled
-        if any(uid(pod) not in backfilled for pod in work.pods):
+        backfilled = self.rig.built.parts.backfill.backfilled
+        pods = self.rig.cluster.pods
+        if any(uid(pod) not in pods or backfilled.until(pods[uid(pod)]) is None for pod in work.pods):
             self.promise = None
 
     def _end(self, work: Work) -> None:
@@ -150,7 +151,7 @@ class BackfillWorld:
                 if wait_s is None or wait_s > 0:
                     break
                 continue
-            self.rig.scheduler.schedule_one(ticket)
+            self.rig.scheduler.attempts.schedule_one(ticket)
             self._follow_promise()
             self._bind()
             self._evict()

@@ -42,6 +42,6 @@ def test_each_pod_that_is_planned_with_others_counts_with_its_share_of_the_plann
         rig.pod(f"p{number}", cpu=1)
     before = samples("_count")
     ticket = rig.scheduler.next_ticket()
-    rig.scheduler.attempt(ticket)
+    rig.scheduler.attempts.run(ticket)
     after = samples("_count")
     assert {name: after[name] - before[name] for name in after} == {ALGORITHM: 3, ATTEMPT: 3}

@@ -31,6 +31,15 @@ class TimedRig(QueueRig):
         obj["status"] = {"phase": "Running", "startTime": instant_of_seconds(self.hand_clock.now)}
         self.pods.upsert(typed(obj, Pod))
 
+    def finishes(self, name: str, on: str) -> None:
+        """A pod that ran has succeeded just now."""
+        record, now = self.cluster.pods[uid(name)], instant_of_seconds(self.hand_clock.now)
+        obj = member_json(name, on=on)
+        ended = {"terminated": {"finishedAt": now, "exitCode": 0}}
+        obj["status"] = {"phase": "Succeeded", "startTime": instant_of_seconds(record.started)}
+        obj["status"]["containerStatuses"] = [{"name": "main", "state": ended}]
+        self.pods.upsert(typed(obj, Pod))
+
     def pending(self, name: str, seconds: int | None = None, **given: Any) -> None:
         self.member(name, says=({RUN_TIME: f"{seconds}s"} if seconds else {}) | given.pop("says", {}), **given)
 

@@ -13,6 +13,7 @@ from koordpy.plan.framework.answers import Placement
 from koordpy.plan.preemption.cost import Cost
 from koordpy.plan.preemption.search import Preemption
 from koordpy.scheduler.execute.evict import Evictor
+from koordpy.scheduler.report.advice import Advice
 from koordpy.scheduler.report.repeats import Repeats
 from koordpy.scheduler.report.reporter import Reporter, ref
 from koordpy.scheduler.report.throttle import Throttle
@@ -50,7 +51,13 @@ class Clearing:
         nobody = cast("Any", None)
         self.lane = Lane(1)
         reporter = Reporter(
-            nobody, self.cluster, "test", lane=Lane(1), throttle=Throttle(lambda: 0.0), repeats=Repeats(lambda: 0.0)
+            nobody,
+            self.cluster,
+            "test",
+            lane=Lane(1),
+            throttle=Throttle(lambda: 0.0),
+            repeats=Repeats(lambda: 0.0),
+            advice=Advice(lambda: 0.0),
         )
         self.evictor = Evictor(nobody, self.cluster, cast("Any", self.queue), reporter, lane=self.lane)
         found = Preemption(tuple(low), (Placement(self.high.uid, "n1"),), Cost())
@@ -127,3 +134,23 @@ async def test_an_unexpected_error_ends_the_preemption_and_the_job_may_search_ag
     sending.cancel()
     assert not clearing.evictor.is_evicting_for(clearing.high.uid)
     assert clearing.cluster.pods[clearing.high.uid].nominated_node == ""
+
+
+@pytest.mark.parametrize(("first_answer", "deletes"), [(200, 2), (500, 3)])
+async def test_a_victim_of_two_jobs_is_deleted_once_unless_the_first_delete_failed(first_answer, deletes) -> None:
+    clearing, calls = Clearing(), []
+    other = clearing.cluster.upsert_pod(pod("other", cpu=1, priority=50))
+    low = clearing.cluster.pods[clearing.uids["low-1"]]
+    found = Preemption((low,), (Placement(other.uid, "n1"),), Cost())
+    clearing.evictor.start(other.uid, "default/other", other, found)
+
+    def answer(method: str, path: str) -> tuple[int, bytes]:
+        calls.append((method, path))
+        failed = method == "DELETE" and calls.count((method, path)) == 1 and path.endswith("low-1")
+        return (first_answer, b"{}") if failed else (200, b"{}")
+
+    clearing.evictor._client = client_of(answer)
+    sending = asyncio.create_task(clearing.lane.run())
+    await clearing.lane.drained()
+    sending.cancel()
+    assert sum(method == "DELETE" for method, _ in calls) == deletes

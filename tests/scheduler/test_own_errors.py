@@ -38,7 +38,7 @@ class Once:
 def attempt(rig: Rig) -> None:
     ticket = rig.scheduler.next_ticket()
     assert ticket is not None
-    rig.scheduler.attempt(ticket)
+    rig.scheduler.attempts.run(ticket)
 
 
 @pytest.mark.parametrize(("owner", "name"), [(Binder, "release"), (Cluster, "assume")])

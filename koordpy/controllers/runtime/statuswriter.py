@@ -52,10 +52,12 @@ class StatusWriter(Generic[T]):
         Raises NotFound when the object was deleted, Conflict when it was updated meanwhile.
         """
         unchanged: T | None = None
+        is_missing = False
         for subresource in (self.has_subresource, not self.has_subresource):
             try:
                 answer = await self._patch(client, meta, status, subresource=subresource)
             except NotFound:
+                is_missing |= subresource == self.has_subresource
                 continue  # the subresource is missing, or the object: the other path tells which
             if getattr(answer.status, self._probe) != getattr(status, self._probe):
                 continue
@@ -65,7 +67,7 @@ class StatusWriter(Generic[T]):
             self.has_subresource = subresource
             self._learn(status, answer.status)
             return answer
-        if unchanged is not None:  # on either path: all that differs are fields that the definition lacks
+        if unchanged is not None and not is_missing:  # all that differs are fields that the definition lacks
             self._learn(status, unchanged.status)
             return unchanged
         raise NotFound(f"{self._decode.kind} {meta.key} is gone, or keeps no status: {self._path_of(meta)}", status=404)

@@ -10,7 +10,7 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NamedTuple, Protocol, Self, TypeGuard
 
@@ -26,6 +26,7 @@ _MOST_ERROR_BODY = 64 * 1024  # bytes; a Status has half a kilobyte
 # The API server derives the field manager in managedFields from the user agent.
 _USER_AGENT = f"User-Agent: koordpy/{__version__}\r\n"
 JSON = "application/json"
+_NONE: Mapping[str, str] = {}
 
 
 MaySend = Callable[[], bool]
@@ -48,6 +49,7 @@ class _Request(NamedTuple):
     content_type: str
     accept: str
     may_send: MaySend
+    headers: Mapping[str, str]
 
 
 class Transport(Protocol):
@@ -99,9 +101,10 @@ class HttpTransport:
         accept: str = JSON,
         timeout_s: float,
         may_send: MaySend = always,
+        headers: Mapping[str, str] = _NONE,
     ) -> Response:
         identity, tls = await self._credentials.headers(), self._credentials.ssl_context
-        request = _Request(method, path, body, content_type, accept, may_send)
+        request = _Request(method, path, body, content_type, accept, may_send, headers)
         try:
             answer = await self._send_once(request, identity, timeout_s)
         except Unavailable as error:
@@ -117,8 +120,10 @@ class HttpTransport:
         return isinstance(error.__cause__, ssl.SSLError) and await self._credentials.renew_tls(tls)
 
     async def _send_once(self, request: _Request, identity: dict[str, str], timeout_s: float) -> Response:
-        method, path, body, content_type, accept, may_send = request
-        headers = f"{_USER_AGENT}Accept: {accept}\r\nContent-Type: {content_type}\r\n{_header_lines(identity)}"
+        method, path, body, content_type, accept, may_send, more = request
+        headers = (
+            f"{_USER_AGENT}Accept: {accept}\r\nContent-Type: {content_type}\r\n{_header_lines({**more, **identity})}"
+        )
         try:
             async with asyncio.timeout(timeout_s):
                 return Response(
@@ -155,7 +160,7 @@ async def _error_body(stream: Stream) -> bytes:
     return body
 
 
-def _header_lines(headers: dict[str, str]) -> str:
+def _header_lines(headers: Mapping[str, str]) -> str:
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
 

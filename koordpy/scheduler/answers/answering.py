@@ -18,7 +18,7 @@ from koordpy.scheduler.answers.explaining import Findings, explain
 from koordpy.scheduler.answers.pace import Allowance, Pace
 from koordpy.scheduler.answers.question import InFront, Question
 from koordpy.scheduler.answers.sandbox import Sandbox
-from koordpy.scheduler.answers.starts import expected_starts
+from koordpy.scheduler.answers.starts import Forward, expected_starts
 from koordpy.scheduler.answers.subjects import Subject
 from koordpy.scheduler.answers.turns import in_turn
 from koordpy.scheduler.answers.views import Views
@@ -64,22 +64,21 @@ class Answering:
 
     def _starts(self, turns: Sequence[Subject]) -> Mapping[str, Start]:
         """When jobs are expected to start that wait for nodes, in the order of their turns."""
-        reserved = self._parts.backfill.reservation
+        parts = self._parts
         jobs = [job for subject in turns if (job := self._views.waits_for_nodes(subject)) is not None]
-        starts = dict(expected_starts(jobs, self._parts.planning, self._wall()))
-        if reserved is not None and reserved.key in starts:
-            at = instant(reserved.start.at)
-            starts[reserved.key] = Start(
-                time=at, certainty="Reserved", message="nodes are reserved for it from then on"
-            )
-        return starts
+        forward = Forward(parts.planning, parts.admission, self._wall(), parts.learnt)
+        return expected_starts(forward, jobs, parts.backfill.reservation)
 
     async def explain(self, namespace: str, name: str) -> Explanation:
         """Why one job waits, and what would start it."""
-        pace = self._pace()
         subject = subjects.find(namespace, name, self._cluster)
         if subject is None:
             raise not_found(f"job {namespace}/{name}")
+        return await self.explain_subject(subject)
+
+    async def explain_subject(self, subject: Subject) -> Explanation:
+        """The same of a job that was found already."""
+        pace = self._pace()
         as_of, turns = instant(self._wall()), self._in_turn()
         place = _position(subject, turns)
         starts = self._starts(turns[:place]) if place is not None else {}
@@ -110,7 +109,9 @@ class Answering:
         sent = read(found, self._schedulers, classes, self._expand, now)
         pace = self._pace()
         sandbox = Sandbox(self._parts, self._book)
-        question = WhatIfs(sandbox, self._parts.queue, self._schedulers, now=now, clock=pace.spent)
+        question = WhatIfs(
+            sandbox, self._parts.queue, self._schedulers, now=now, clock=pace.spent, learnt=self._parts.learnt
+        )
         asked = question.prepare(sent, ground)
         with_others = bool(ground) or bool(sent.queues)
         jobs = await pace.last(question.play(asked, with_others=with_others), [])
@@ -146,6 +147,7 @@ class Answering:
             subject.key,
             shown.queue or "",
             tuple(self._in_front(each) for each in ahead),
+            self._wall(),
         )
 
     def _in_front(self, subject: Subject) -> InFront:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from heapq import nlargest, nsmallest
+from itertools import islice
 from typing import NamedTuple
 
 from koordpy.plan.placement.gang_rules import amount_of
@@ -37,45 +39,86 @@ def holders_of(resources: Sequence[str], within: Bools, but_not: str, cluster: C
 
     Without a resource that is missing, whoever is on those nodes. Of very many the smallest and the largest.
     """
-    jobs: defaultdict[str, list[PodRecord]] = defaultdict(list)  # by key
-    keys: dict[str, str] = {}  # gang -> the key of its job
+    search = _Search(resources, within, cluster)
+    of_gangs: defaultdict[str, list[PodRecord]] = defaultdict(list)  # by gang
     for record in cluster.pods.values():
-        if not record.node:
-            continue
-        if not record.gang:
-            jobs[record.uid].append(record)
-            continue
-        key = keys.get(record.gang)
-        if key is None:
-            key = keys[record.gang] = key_of(cluster.gangs.group_of(record.gang))
-        jobs[key].append(record)
+        if record.gang and record.node:
+            of_gangs[record.gang].append(record)
+        elif record.node and record.uid != but_not:
+            search.consider_pod(record)
+    jobs: defaultdict[str, list[PodRecord]] = defaultdict(list)  # by key
+    for gang, pods in of_gangs.items():
+        jobs[key_of(cluster.gangs.group_of(gang))] += pods
     jobs.pop(but_not, None)
-    found = []
-    asked: dict[Shape, tuple[int, ...]] = {}
     for pods in jobs.values():
-        here = [pod for pod in pods if pod.shape is not None and _is_within(pod, within, cluster)]
-        if not here:
-            continue
-        for pod in here:
-            if pod.shape is not None and pod.shape not in asked:
-                asked[pod.shape] = tuple(amount_of(pod.shape, resource, cluster) for resource in resources)
-        amounts = tuple(map(sum, zip(*(asked[pod.shape] for pod in here if pod.shape is not None), strict=True)))
-        if any(amounts) or not resources:
-            found.append((amounts, len(pods), min(pod.key for pod in pods), pods, here))
-    found.sort(key=lambda each: each[:3])
-    kept = found if len(found) <= 2 * _MOST else [*found[:_MOST], *found[-_MOST:]]
-    return [
-        Holder(
-            of_pod(pods[0], cluster).name,
-            tuple(pods),
-            amounts,
-            tuple(sorted({pod.node for pod in here})),
-            all(pod.terminating for pod in pods),
+        search.consider(pods)
+    return search.smallest_and_largest()
+
+
+class _Found(NamedTuple):
+    key: str  # of its first pod
+    pods: list[PodRecord]
+    here: list[PodRecord]  # on nodes that could be used
+
+
+class _Search:
+    """Looks at each of many thousand jobs, and remembers what nodes and shapes say: they are few."""
+
+    def __init__(self, resources: Sequence[str], within: Bools, cluster: Cluster) -> None:
+        self._resources, self._within, self._cluster = resources, within, cluster
+        self._usable: dict[str, bool] = {}  # by node
+        self._amounts: dict[Shape, tuple[int, ...]] = {}
+        self._found: defaultdict[tuple[tuple[int, ...], int], list[_Found]] = defaultdict(list)  # by amounts and pods
+
+    def consider_pod(self, pod: PodRecord) -> None:
+        """A job by itself: almost all are."""
+        if self._is_here(pod) and pod.shape is not None:
+            amounts, alone = self._amounts_of(pod.shape), [pod]
+            if any(amounts) or not self._resources:
+                self._found[amounts, 1].append(_Found(pod.key, alone, alone))
+
+    def consider(self, pods: list[PodRecord]) -> None:
+        """All pods of one job on nodes."""
+        here = [pod for pod in pods if self._is_here(pod)]
+        each = [self._amounts_of(pod.shape) for pod in here if pod.shape is not None]
+        amounts = tuple(map(sum, zip(*each, strict=True)))
+        if here and (any(amounts) or not self._resources):
+            self._found[amounts, len(pods)].append(_Found(min(pod.key for pod in pods), pods, here))
+
+    def _is_here(self, pod: PodRecord) -> bool:
+        usable = self._usable.get(pod.node)
+        if usable is None:
+            row = self._cluster.nodes.row_of(pod.node)
+            usable = self._usable[pod.node] = row is not None and bool(self._within[row])
+        return usable and pod.shape is not None
+
+    def _amounts_of(self, shape: Shape) -> tuple[int, ...]:
+        amounts = self._amounts.get(shape)
+        if amounts is None:
+            amounts = tuple(amount_of(shape, resource, self._cluster) for resource in self._resources)
+            self._amounts[shape] = amounts
+        return amounts
+
+    def smallest_and_largest(self) -> list[Holder]:
+        """Only as many as are kept are put in order: those that hold as much as each other may be very many."""
+        sizes = sorted(self._found)
+        count = sum(map(len, self._found.values()))
+        if count <= 2 * _MOST:
+            return [self._holder(size, each) for size in sizes for each in sorted(self._found[size], key=_key)]
+        first = ((size, each) for size in sizes for each in nsmallest(_MOST, self._found[size], _key))
+        last = ((size, each) for size in reversed(sizes) for each in nlargest(_MOST, self._found[size], _key))
+        kept = [*islice(first, _MOST), *reversed([*islice(last, _MOST)])]
+        return [self._holder(size, each) for size, each in kept]
+
+    def _holder(self, size: tuple[tuple[int, ...], int], found: _Found) -> Holder:
+        return Holder(
+            of_pod(found.pods[0], self._cluster).name,
+            tuple(found.pods),
+            size[0],
+            tuple(sorted({pod.node for pod in found.here})),
+            all(pod.terminating for pod in found.pods),
         )
-        for amounts, _, _, pods, here in kept
-    ]
 
 
-def _is_within(pod: PodRecord, within: Bools, cluster: Cluster) -> bool:
-    row = cluster.nodes.row_of(pod.node)
-    return row is not None and bool(within[row])
+def _key(found: _Found) -> str:
+    return found.key

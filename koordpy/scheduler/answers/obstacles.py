@@ -7,21 +7,28 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from koordpy.api.answers import Missing, Obstacle
+from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement import fit
+from koordpy.plan.preemption.search import is_whole
+from koordpy.plan.reservations.ends import NEVER, end_of
 from koordpy.quota.amounts import RESOURCES, quantity
 from koordpy.scheduler.answers.amounts import instant
 from koordpy.scheduler.answers.holders import Holder
 from koordpy.scheduler.answers.question import Question
+from koordpy.scheduler.answers.safety import why_safe
+from koordpy.scheduler.answers.subjects import of_pod
 from koordpy.state.cluster import Cluster
 
 _MOST = 20  # of one kind
 
 
 def obstacles_of(question: Question, missing: Sequence[Missing], holders: Sequence[Holder]) -> list[Obstacle]:
-    """Missing members, then the queue, then gangs that wait at Permit, running jobs, and nodes that are closed."""
-    found = [*_members(question), *_queue(question), *_waiting(question)]
-    found += _jobs(holders, [each.resource for each in missing if each.domain == missing[0].domain])
+    """Missing members, then the queue, the reserved job, gangs that wait at Permit, running jobs, and closed nodes."""
+    found = [*_members(question), *_queue(question), *_reservation(question), *_waiting(question)]
+    named = {each.name for each in found if each.kind == "Job"}
+    holders = [each for each in holders if each.name not in named]
+    found += _jobs(question, holders, [each.resource for each in missing if each.domain == missing[0].domain])
     return [*found, *_nodes(question)]
 
 
@@ -71,6 +78,26 @@ def _queue(question: Question) -> Iterator[Obstacle]:
         yield Obstacle(kind="Queue", name=obstacle.queue, holds=holds, nodes=[], until=None, message=obstacle.message)
 
 
+def _reservation(question: Question) -> Iterator[Obstacle]:
+    """Nodes are kept for another job from some time on, and this one could start but for that."""
+    job, sandbox, reserved = question.job, question.sandbox, question.sandbox.reservation
+    if job is None or not job.members or reserved is None or reserved.key == question.key:
+        return
+    if sandbox.not_attempted(job, question.group) is not None or sandbox.admission.obstacle(job) is not None:
+        return
+    plan = sandbox.planning.plan(job)
+    refusal = sandbox.in_time(job, plan) if is_whole(plan) else None
+    if isinstance(refusal, Refusal):
+        yield Obstacle(
+            kind="Reservation",
+            name=of_pod(reserved.job.members[0], sandbox.cluster).name,
+            holds=None,
+            nodes=sorted({each.node for each in reserved.start.placements}),
+            until=instant(reserved.start.at),
+            message=refusal.message,
+        )
+
+
 def _waiting(question: Question) -> Iterator[Obstacle]:
     """Gangs that keep part of their members at Permit."""
     permit = question.sandbox.permit
@@ -86,7 +113,7 @@ def _waiting(question: Question) -> Iterator[Obstacle]:
         )
 
 
-def _jobs(holders: Sequence[Holder], resources: Sequence[str]) -> Iterator[Obstacle]:
+def _jobs(question: Question, holders: Sequence[Holder], resources: Sequence[str]) -> Iterator[Obstacle]:
     """Those that hold most come first."""
     names = list(dict.fromkeys(resources))
     for holder in sorted(holders, key=lambda each: tuple(-amount for amount in each.amounts))[:_MOST]:
@@ -94,14 +121,21 @@ def _jobs(holders: Sequence[Holder], resources: Sequence[str]) -> Iterator[Obsta
         what = ", ".join(f"{amount} of {name}" for name, amount in (holds or {}).items())
         where = f"{holder.nodes[0]}" if len(holder.nodes) == 1 else f"{len(holder.nodes)} nodes"
         state = "is terminating and still holds" if holder.terminating else "holds"
+        safe = why_safe(question, holder)
         yield Obstacle(
             kind="Job",
             name=holder.name,
             holds=holds,
             nodes=list(holder.nodes),
-            until=None,
-            message=f"{holder.name} {state} {what or 'its place'} on {where}",
+            until=_until(question, holder),
+            message=f"{holder.name} {state} {what or 'its place'} on {where}" + (f"; {safe}" if safe else ""),
         )
+
+
+def _until(question: Question, holder: Holder) -> str | None:
+    """When the last of its pods ends, if all of them declare that."""
+    last = max(end_of(pod, question.sandbox.cluster, question.now) for pod in holder.pods)
+    return instant(last) if last != NEVER else None
 
 
 def _nodes(question: Question) -> Iterator[Obstacle]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -39,7 +40,7 @@ class InFront(NamedTuple):
     equivalence: Equivalence
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """One job in a sandbox."""
 
@@ -47,22 +48,34 @@ class Question:
     group: GangGroup
     key: str
     queue: str
-    in_front: Sequence[InFront] = ()
+    in_front: Sequence[InFront]
+    now: float  # by the wall clock
 
     @property
     def job(self) -> Job | None:
         """As it is now, with whatever has been changed."""
         return self.sandbox.job(self.group, self.key, self.queue)
 
-    def starts(self, job: Job | None = None) -> bool:
-        """Whether the whole job starts now, in its turn, without anybody having to leave."""
-        job = job or self.job
+    def starts(self, instead: Job | None = None) -> bool:
+        """Whether the whole job starts now, in its turn, without anybody having to leave.
+
+        `instead` is the same job with other pods, where nothing but these is changed.
+        """
+        job = instead or self.job
         if job is None or not job.members or self.sandbox.not_attempted(job, self.group) is not None:
             return False
         if not self.fits(job):
             return False
+        if instead is not None and self._nobody_in_front_starts:
+            return True
         with self._after_those_in_front():
             return self.fits(job)
+
+    @cached_property
+    def _nobody_in_front_starts(self) -> bool:
+        """As long as nothing is changed but the job itself: asked once, as a search asks again and again."""
+        with self._after_those_in_front() as booked:
+            return not booked
 
     def fits(self, job: Job) -> bool:
         """Whether there is room for the whole job, on nodes and in its queue."""
@@ -84,10 +97,12 @@ class Question:
             answer = one_step(job, answer)
             if admission.obstacle(job, answer) is not None:
                 return None
-        return answer
+        answer = self.sandbox.in_time(job, answer)
+        return answer if isinstance(answer, Plan) else None
 
     @contextmanager
-    def _after_those_in_front(self) -> Iterator[None]:
+    def _after_those_in_front(self) -> Iterator[Sequence[PodRecord]]:
+        """Those of them that start do; yields their pods."""
         refused: set[Equivalence] = set()
         booked: list[PodRecord] = []
         asked = 0
@@ -105,7 +120,7 @@ class Question:
                     continue
                 booked += self._book(job, plan.placements, trial)
             try:
-                yield
+                yield booked
             finally:
                 self.count(booked, -1)
 

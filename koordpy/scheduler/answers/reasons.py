@@ -24,4 +24,12 @@ def reason_of(refusal: Refusal) -> Reason:
 
 def may_become_free(refusal: Refusal) -> bool:
     """Whether the ends of other jobs could cure it."""
-    return reason_of(refusal) in ("Resources", "Constraints", "Topology", "Reservation", "Turn")
+    return reason_of(refusal) in (
+        "Resources",
+        "Constraints",
+        "Topology",
+        "Reservation",
+        "Turn",
+        "QueueLimit",
+        "QueueQuota",
+    )

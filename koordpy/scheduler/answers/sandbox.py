@@ -7,29 +7,34 @@ with the scheduler (profiles, clocks) no decision changes. So asking leaves no t
 from __future__ import annotations
 
 from koordpy.plan.framework.answers import Plan, Refusal
-from koordpy.plan.framework.job import Job
+from koordpy.plan.framework.job import Demand, Job
 from koordpy.plan.placement.emptied import EmptyCluster
-from koordpy.plan.placement.gang_rules import demands_of, not_ready
+from koordpy.plan.placement.gang_rules import demands_of
 from koordpy.plan.preemption.search import is_whole
 from koordpy.scheduler.cycles import EvictionCycles
+from koordpy.scheduler.deciding import Decider
 from koordpy.scheduler.execute.evict import Evictor
 from koordpy.scheduler.parts import Parts
 from koordpy.scheduler.permit import Permit
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.preempt import Decision, PostFilter
-from koordpy.scheduler.queues.admission import Admission, at_limit, one_step
+from koordpy.scheduler.queues.admission import Admission
 from koordpy.scheduler.queues.book import QueueBook
+from koordpy.scheduler.queues.cure import Cure
 from koordpy.scheduler.queues.policy import QueuePolicy
 from koordpy.scheduler.queues.reclaim import Reclaim
+from koordpy.scheduler.reservations.backfill import Backfill
+from koordpy.scheduler.reservations.backfilled import Backfilled
+from koordpy.scheduler.reservations.judge import Judge
+from koordpy.scheduler.reservations.reservation import Reservation
 from koordpy.scheduler.waitingroom import Stay, WaitingRoom
 from koordpy.state.copying import copy_of
-from koordpy.state.events import EventKind
 from koordpy.state.gangs.groups import GangGroup
 
 # What decides, beside the cluster state itself. What carries out is shared, and never asked to.
 _COPIED = (
-    QueueBook, QueuePolicy, Admission, Reclaim, Planning, EmptyCluster, Permit, WaitingRoom, Stay, PostFilter, Evictor,
-    EvictionCycles,
+    QueueBook, QueuePolicy, Admission, Reclaim, Cure, Planning, EmptyCluster, Permit, WaitingRoom, Stay, PostFilter,
+    Evictor, EvictionCycles, Backfill, Backfilled, Judge, Reservation, Job, Demand,
 )  # fmt: skip
 
 
@@ -37,9 +42,17 @@ class Sandbox:
     """What the scheduler would decide, on a copy of its state."""
 
     def __init__(self, parts: Parts, book: QueueBook) -> None:
-        originals = (parts.cluster, book, parts.planning, parts.permit, parts.admission, parts.postfilter)
+        originals = (
+            parts.cluster, book, parts.planning, parts.permit, parts.admission, parts.postfilter, parts.backfill,
+        )  # fmt: skip
         copied = copy_of(originals, _COPIED)
-        self.cluster, self.book, self.planning, self.permit, self.admission, self.postfilter = copied
+        self.cluster, self.book, self.planning, self.permit, self.admission, postfilter, self._backfill = copied
+        self._decider = Decider(self.cluster, self.admission, postfilter, self.planning.plan)
+
+    @property
+    def reservation(self) -> Reservation | None:
+        """The start that some job is promised."""
+        return self._backfill.reservation
 
     def job(self, group: GangGroup, key: str, queue: str) -> Job | None:
         """The job of a group of gangs, or of a pod by UID; None: there is nothing of it to be scheduled."""
@@ -52,34 +65,35 @@ class Sandbox:
 
     def not_attempted(self, job: Job, group: GangGroup) -> Refusal | None:
         """PreFilter: why a job is not even attempted."""
-        if job.demands:
-            culprit = job.members[0].uid if job.members else ""
-            return not_ready(group, self.cluster, culprit) or self.admission.refusal(job)
-        only = job.members[0]
-        held = Refusal(only.held, EventKind.NONE, only.uid, kind="Incomplete") if only.held else None
-        return held or self.admission.refusal(job)
+        return self._decider.not_attempted(job, group)
 
     def decide(self, job: Job, group: GangGroup) -> Decision:
         """What the next attempt would come to."""
         refusal = self.not_attempted(job, group)
         if refusal is not None:
             return Decision(refusal)
-        obstacle = self.admission.obstacle(job)
-        if obstacle is None:
-            answer = self.planning.plan(job)
-            if not job.queue or not is_whole(answer):
-                return self.postfilter.run(job, answer)
-            answer = one_step(job, answer)
-            obstacle = self.admission.obstacle(job, answer)
-            if obstacle is None:
-                return self.postfilter.run(job, answer)
-        return self.postfilter.at_limit(job, obstacle, at_limit(job, obstacle))
+        decision = self._decider.decide(job)
+        answer = decision.answer
+        if not is_whole(answer):
+            return decision
+        judged = self.in_time(job, answer)
+        return decision if judged is answer else Decision(judged)
+
+    def in_time(self, job: Job, plan: Plan) -> Plan | Refusal:
+        """The plan, or what is left of it beside a reserved start."""
+        return self._backfill.judge(job, job.key, self._priority(job), plan)
+
+    def _priority(self, job: Job) -> int:
+        """That orders it: of its gangs' objects, else of its members."""
+        gangs = (self.cluster.gangs.get(demand.gang) for demand in job.demands)
+        said = [gang.spec.priority for gang in gangs if gang is not None and gang.spec.priority is not None]
+        return max(said, default=job.priority)
 
     def starts(self, job: Job, group: GangGroup) -> bool:
         """Whether the whole job would start now, without anybody having to leave. Gangs that wait at Permit may."""
         if self.not_attempted(job, group) is not None or self.admission.obstacle(job) is not None:
             return False
-        return self._fits(self.planning.plan(job))
-
-    def _fits(self, answer: Plan | Refusal) -> bool:
-        return is_whole(answer) and (bool(answer.placements) or answer.left_over is None)
+        answer = self.planning.plan(job)
+        if not is_whole(answer) or (answer.left_over is not None and not answer.placements):
+            return False
+        return isinstance(self.in_time(job, answer), Plan)

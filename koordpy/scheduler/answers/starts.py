@@ -1,16 +1,18 @@
-"""Expected starts: the queue played forward, in the order of turns, on the declared ends of what runs.
+"""Expected starts: the queue played forward, in the order of turns, on the ends of what runs.
 
-Each job in turn gets the earliest time at which it fits beside those in front of it, which run for as long as they
-declare. What is submitted later is not known, and limits of queues are not played: such jobs have no expected start.
-The play is bounded in time, and says of the jobs that it did not get to that it stopped.
+Each job in turn gets a time from which on it fits beside those in front of it, on nodes and in its queue; they run for
+as long as they declare. Where nothing is declared, what was learnt from earlier runs is used, and said. What is
+submitted later is not known. The play is bounded in time, and says of the jobs that it did not get to that it stopped.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from heapq import nsmallest
+from typing import NamedTuple
 
-from koordpy.api.answers import Start
+from koordpy.api.answers import Certainty, Start
 from koordpy.plan.framework.answers import Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.absence import take_off
@@ -19,74 +21,141 @@ from koordpy.plan.reservations.ends import NEVER, ends_of, run_time_of
 from koordpy.scheduler.answers.amounts import instant
 from koordpy.scheduler.answers.subjects import of_pod
 from koordpy.scheduler.planning import Planning
+from koordpy.scheduler.queues.admission import Admission
+from koordpy.scheduler.reservations.reservation import Reservation
+from koordpy.scheduler.runtimes.learnt import LearntRunTimes
 from koordpy.state.pods import PodRecord
 from koordpy.state.trial import Trial
 
 _BUDGET_S = 0.05  # of planning for one answer
+_MOST_NAMES = 3
 
 STOPPED = Start(time=None, certainty="Unknown", message="not worked out: there are too many jobs in front of it")
 
 
-class Forward:
-    """The time to come, as far as it is declared."""
+class _ToCome(NamedTuple):
+    """A job that starts later, and is in the way of those behind it."""
 
-    def __init__(self, planning: Planning, now: float, budget_s: float = _BUDGET_S) -> None:
-        self._planning, self._cluster, self._now = planning, planning.cluster, now
-        self._until = time.perf_counter() + budget_s
-        self._ends, self._unknown = ends_of(Job("", ()), self._cluster, now)
-        self._to_come: list[tuple[float, float, tuple[tuple[PodRecord, str], ...]]] = []  # start, end, who is where
+    start: float
+    end: float
+    learnt: bool  # its start or its run time
+    placed: tuple[tuple[PodRecord, str], ...]  # who is on which node
+
+    def meets(self, at: float, until: float) -> bool:
+        return self.start < until and at < self.end
+
+
+class Forward:
+    """The time to come, as far as it is known."""
+
+    def __init__(
+        self,
+        planning: Planning,
+        admission: Admission,
+        now: float,
+        learnt: LearntRunTimes,
+        *,
+        budget_s: float = _BUDGET_S,
+    ) -> None:
+        self._planning, self._cluster, self._admission = planning, planning.cluster, admission
+        self._now, self._learnt = now, learnt
+        self._ends, self._unknown = ends_of(Job("", ()), self._cluster, now, learnt.run_time)
+        self._until = time.perf_counter() + budget_s  # of planning: what runs is looked at in any case
+        self._said: str | None = None  # about ends that are not known
+        self._to_come: list[_ToCome] = []
+
+    def reserve(self, reservation: Reservation) -> None:
+        """Nodes are kept for a job, whoever is in front of it by now."""
+        start = reservation.start
+        self._place(reservation.job, start.at, start.placements, learnt=False)
 
     def start_of(self, job: Job) -> tuple[Start, tuple[Placement, ...]]:
         """When the next job in turn starts, and where; from here on it is in the way of those behind it."""
         if time.perf_counter() >= self._until:
             return STOPPED, ()
-        times = sorted({self._now, *(each.at for each in self._ends), *(end for _, end, _ in self._to_come)} - {NEVER})
+        found = self._first(job)
+        if found is None:
+            return Start(time=None, certainty="Unknown", message=self._unknown_ends()), ()
+        at, plan = found
+        learnt = self._is_learnt(at)
+        self._place(job, at, plan.placements, learnt=learnt)
+        certainty: Certainty = "Estimated" if learnt else "Declared"
+        return Start(time=instant(at), certainty=certainty, message=self._because(at)), plan.placements
+
+    def _first(self, job: Job) -> tuple[float, Plan] | None:
+        """The first end at which the job fits, found by bisection: more room is there with each."""
+        times = sorted({self._now, *(each.at for each in self._ends), *(each.end for each in self._to_come)} - {NEVER})
+        seconds, _ = self._run_time(job)
         low, high = 0, len(times)
         found: tuple[float, Plan] | None = None
         while low < high:
             middle = (low + high) // 2
-            answer = self._plan_at(times[middle], job)
-            if is_whole(answer):
+            answer = self._plan_at(times[middle], times[middle] + seconds, job)
+            if answer is not None and is_whole(answer):
                 found, high = (times[middle], answer), middle
             else:
                 low = middle + 1
-        if found is None:
-            return Start(time=None, certainty="Unknown", message=self._unknown_ends()), ()
-        at, plan = found
-        self._place(job, at, plan)
-        return Start(time=instant(at), certainty="Declared", message=self._because(at)), plan.placements
+        return found
 
-    def _place(self, job: Job, at: float, plan: Plan) -> None:
-        seconds = run_time_of(job.members, self._cluster)
-        placed = tuple((job.by_uid[each.uid], each.node) for each in plan.placements)
-        self._to_come.append((at, at + seconds if seconds is not None else NEVER, placed))
+    def _run_time(self, job: Job) -> tuple[float, bool]:
+        """In seconds, and whether it was learnt."""
+        declared = run_time_of(job.members, self._cluster)
+        if declared is not None:
+            return declared, False
+        seen = self._learnt.run_time_of(job.members)
+        return (seen, True) if seen is not None else (NEVER, False)
 
-    def _plan_at(self, at: float, job: Job) -> Plan | Refusal:
+    def _place(self, job: Job, at: float, placements: Iterable[Placement], *, learnt: bool) -> None:
+        seconds, by_learning = self._run_time(job)
+        placed = tuple((job.by_uid[each.uid], each.node) for each in placements)
+        self._to_come.append(_ToCome(at, at + seconds, learnt or by_learning, placed))
+
+    def _plan_at(self, at: float, until: float, job: Job) -> Plan | Refusal | None:
+        """None: its queue has no room. Those that start while the job would run are in its way from the beginning."""
+        gone = [each.pod for each in self._ends if each.at <= at]
+        there = [each for to_come in self._to_come if to_come.meets(at, until) for each in to_come.placed]
+        with self._admission.with_changes(gone, (pod for pod, _ in there)):
+            if self._admission.obstacle(job) is not None:
+                return None
         with Trial(self._cluster.occupancy) as trial:
-            take_off((each.pod for each in self._ends if each.at <= at), self._cluster, trial)
-            for start, end, placed in self._to_come:
-                for pod, node in placed if start <= at < end else ():
-                    row = self._cluster.nodes.row_of(node)
-                    if row is not None and pod.shape is not None:
-                        trial.place(row, pod.shape)
+            take_off(gone, self._cluster, trial)
+            for pod, node in there:
+                row = self._cluster.nodes.row_of(node)
+                if row is not None and pod.shape is not None:
+                    trial.place(row, pod.shape)
             return self._planning.plan(job)
+
+    def _is_learnt(self, at: float) -> bool:
+        """Whether something that ends before then was learnt, and not declared."""
+        ended = any(each.learnt for each in self._ends if each.at <= at)
+        return ended or any(each.learnt for each in self._to_come if each.start <= at)
 
     def _because(self, at: float) -> str:
         """`when team-b/eval ends`."""
         last = [each for each in self._ends if each.at == at]
         if not last:
             return "there is room by now" if at == self._now else "when a job in front of it ends"
-        return f"when {of_pod(last[-1].pod, self._cluster).name} ends"
+        name = of_pod(last[-1].pod, self._cluster).name
+        return f"when {name} ends" + (", as earlier runs of it did" if last[-1].learnt else "")
 
     def _unknown_ends(self) -> str:
-        names = sorted({of_pod(pod, self._cluster).name for pod in self._unknown})
-        if not names:
-            return "nobody knows when what it lacks will be there"
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        return f"the end of {', '.join(names[:3])}{more} is not declared"
+        """Said of every job that waits, and the same of all: ten thousand names are looked through once."""
+        if self._said is None:
+            names = {of_pod(pod, self._cluster).name if pod.gang else pod.key for pod in self._unknown}
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+            said = f"the end of {', '.join(nsmallest(_MOST_NAMES, names))}{more} is not declared"
+            self._said = said if names else "nobody knows when what it lacks will be there"
+        return self._said
 
 
-def expected_starts(jobs: Iterable[Job], planning: Planning, now: float) -> Mapping[str, Start]:
+def expected_starts(forward: Forward, jobs: Iterable[Job], reserved: Reservation | None) -> Mapping[str, Start]:
     """By the key of the job, in the order of turns."""
-    forward = Forward(planning, now)
-    return {job.key: forward.start_of(job)[0] for job in jobs}
+    found: dict[str, Start] = {}
+    if reserved is not None:
+        forward.reserve(reserved)
+        at = instant(reserved.start.at)
+        found[reserved.key] = Start(time=at, certainty="Reserved", message="nodes are reserved for it from then on")
+    for job in jobs:
+        if job.key not in found:
+            found[job.key] = forward.start_of(job)[0]
+    return found

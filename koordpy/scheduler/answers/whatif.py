@@ -43,6 +43,7 @@ from koordpy.scheduler.answers.turns import as_submitted
 from koordpy.scheduler.preempt import Decision
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Equivalence
+from koordpy.scheduler.runtimes.learnt import LearntRunTimes
 from koordpy.state.pods import PodRecord
 
 _MOST_NODES = 5000  # that are added
@@ -106,8 +107,9 @@ class WhatIfs:
         *,
         now: float,
         clock: Callable[[], float],
+        learnt: LearntRunTimes,
     ) -> None:
-        self._clock = clock
+        self._clock, self._learnt = clock, learnt
         self._sandbox, self._queue, self._schedulers, self._now = sandbox, queue, schedulers, now
         self._names: dict[str, str] = {}  # UID -> namespace/name, of everybody who was ever placed
 
@@ -194,7 +196,7 @@ class WhatIfs:
         return [InFront(subject.group, subject.key, subject.queue or "", Equivalence((), "", subject.key))]
 
     def _question(self, subject: Subject, in_front: Sequence[InFront]) -> Question:
-        return Question(self._sandbox, subject.group, subject.key, subject.queue or "", tuple(in_front))
+        return Question(self._sandbox, subject.group, subject.key, subject.queue or "", tuple(in_front), self._now)
 
     def _play(self, subject: Subject) -> _Played:
         """One job, and then what its gangs have beyond their minimum, one step after the other."""
@@ -235,7 +237,11 @@ class WhatIfs:
         """It fits when what runs has ended as declared; None: nobody knows when, or it lacks something else."""
         if refusal is None or refusal.never or not may_become_free(refusal):
             return None
-        start, placements = Forward(self._sandbox.planning, self._now).start_of(job)
+        sandbox = self._sandbox
+        forward = Forward(sandbox.planning, sandbox.admission, self._now, self._learnt)
+        if sandbox.reservation is not None and sandbox.reservation.key != job.key:
+            forward.reserve(sandbox.reservation)
+        start, placements = forward.start_of(job)
         if start.time is None:
             return None
         return _Played(subject, "Later", list(placements), refusal=refusal, later=start)

@@ -7,7 +7,7 @@ a bind that did not happen, and that nothing is bound of a job whose volumes cou
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -62,8 +62,10 @@ class Binder:
         volumes: VolumeBinder,
         lanes: Lanes,
         in_flight: InFlight,
+        annotations: Callable[[str], Mapping[str, str]],
     ) -> None:
         self._client, self._cluster, self._jobs = client, cluster, jobs
+        self._annotations = annotations  # that the pod of a UID gets with its bind
         self._reporter, self._volumes, self._lanes, self._in_flight = reporter, volumes, lanes, in_flight
         self._waiting: list[_Release] = []  # for their volumes, oldest first
 
@@ -179,7 +181,7 @@ class Binder:
             return
         started = time.perf_counter()
         try:
-            outcome = await bind(self._client, ref(pod), node)
+            outcome = await bind(self._client, ref(pod), node, self._annotations(pod.uid))
         except ApiError as error:
             self._falls_back(pod, release.ticket, error)
         except Exception as error:
@@ -204,8 +206,17 @@ class Binder:
             metrics.POD_ATTEMPTS.observe(release.ticket.failures + 1)
         elif outcome is BindOutcome.REFUSED:
             self._falls_back(pod, release.ticket, ApiError("the API server did not take the binding"))
+        elif outcome is BindOutcome.GONE:
+            self._gone(pod, release.ticket)
         else:
-            self._unreserve(pod)  # gone, or bound elsewhere: the watch brings what is true
+            self._unreserve(pod)  # bound elsewhere: the watch brings what is true
+
+    def _gone(self, pod: PodRecord, ticket: Ticket) -> None:
+        """So says the API server, and the watch takes its ticket away. If the answer was wrong, it is tried again."""
+        self._unreserve(pod)
+        current = self._cluster.pods.get(pod.uid)
+        if current is not None and current.schedulable:
+            self._jobs.give_back(current, ticket)
 
     def _note_begun(self, release: _Release, pod: PodRecord, node: str) -> None:
         gang = self._cluster.gangs.get(pod.gang) if pod.gang else None

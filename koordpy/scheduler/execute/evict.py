@@ -84,12 +84,14 @@ class Evictor:
         self._client, self._cluster, self._queue = client, cluster, queue
         self._reporter, self._lane, self._wall = reporter, lane, wall
         self._runs: dict[str, _Run] = {}
+        self._deletes: dict[str, asyncio.Event] = {}  # by UID, until it is gone; set once the answer is there
         self._refused: dict[str, str] = {}  # UID of a victim that is left alone for a while, and why
 
     def start_over(self) -> None:
         """Another term of leadership: what the API server knows is all there is."""
         self._cluster.gangs.end_all_evictions(self._cluster.pods)
         self._runs.clear()
+        self._deletes.clear()
 
     def is_evicting_for(self, key: str) -> bool:
         """Evictions for this job are under way; once the watch shows them, the job waits for terminating pods."""
@@ -118,6 +120,7 @@ class Evictor:
 
     def pod_gone(self, uid: str) -> None:
         """With the last of its members a job is gone; with the last of its victims, its room is there."""
+        self._deletes.pop(uid, None)
         for run in list(self._runs.values()):
             if uid in run.members and not any(member in self._cluster.pods for member in run.members):
                 self.ended(run.key, "gone")
@@ -170,7 +173,7 @@ class Evictor:
         try:
             told = Disruption(text, victim.generation, self._wall(), reason=GANG_STALE)
             await say_disrupted(self._client, ref(victim), told)
-            await delete_pod(self._client, ref(victim))
+            is_first = await self._delete_once(victim)
         except NotFound:
             pass
         except Exception as error:
@@ -181,8 +184,8 @@ class Evictor:
                 metrics.writes("eviction", "failed").inc()
                 log.warning("eviction_failed", pod=victim.key, problem=str(error))
         else:
-            metrics.writes("eviction", "ok").inc()
-            self._reporter.evicted_as_stale(victim, text)
+            if is_first:
+                self._reporter.evicted_as_stale(victim, text)
 
     # --- victims ---
 
@@ -281,10 +284,30 @@ class Evictor:
         await say_disrupted(self._client, ref(victim), Disruption(run.message, victim.generation, self._wall()))
 
     async def _delete(self, run: _Run, victim: PodRecord) -> None:
-        await delete_pod(self._client, ref(victim))
+        if await self._delete_once(victim):
+            run.deleted.append(victim)
+            self._reporter.preempted(victim, run.job, run.trigger, run.why)
+
+    async def _delete_once(self, victim: PodRecord) -> bool:
+        """Whether this call deleted it, and not another job that takes the same victim.
+
+        Two jobs may: the second is planned before the watch shows the first one's victims terminating. It waits for the
+        answer to the first DELETE, and sends its own only if that one failed.
+        """
+        while (other := self._deletes.get(victim.uid)) is not None:
+            if other.is_set():
+                return False
+            await other.wait()
+        answered = self._deletes[victim.uid] = asyncio.Event()
+        try:
+            await delete_pod(self._client, ref(victim))
+        except BaseException:
+            self._deletes.pop(victim.uid, None)
+            raise
+        finally:
+            answered.set()
         metrics.writes("eviction", "ok").inc()
-        run.deleted.append(victim)
-        self._reporter.preempted(victim, run.job, run.trigger, run.why)
+        return True
 
     def _tell_gangs(self, run: _Run) -> None:
         """Whoever looks at a victim's gang is told too, once for all of its members."""

@@ -16,6 +16,9 @@ class InFlight:
         # Where we meant to bind a pod. Kept when a bind has failed: it may arrive after all, and is ours then.
         self._nodes: dict[str, tuple[str, ...]] = {}
 
+    def __len__(self) -> int:
+        return len(self._uids)
+
     def __contains__(self, uid: object) -> bool:
         return uid in self._uids
 

@@ -43,6 +43,12 @@ class Lanes:
             Lane(_SCHEDULED_EVENTS, behind=(binds,), patience_s=_SCHEDULED_WITHIN_S, clock=clock, on_error=on_error),
         )
 
+    @property
+    def are_idle(self) -> bool:
+        """No call is under way, and none waits."""
+        lanes = (self.binds, self.volume_binds, self.evictions, self.reports, self.scheduled_events)
+        return all(lane.is_idle for lane in lanes)
+
     async def run(self) -> None:
         """Carry calls out until cancelled."""
         async with asyncio.TaskGroup() as tasks:

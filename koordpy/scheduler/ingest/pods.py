@@ -34,15 +34,18 @@ class PodSink:
         *,
         on_pending: tuple[Callable[[Pod, PodRecord], None], ...],
         on_gone: tuple[Callable[[str], None], ...] = (),
+        on_finished: Callable[[Pod, PodRecord | None], None] = lambda *_: None,
         on_foreign_bind: Callable[[PodRecord], None] = lambda _: None,
     ) -> None:
         self._cluster, self._jobs, self._wakeups, self._in_flight = cluster, jobs, wakeups, in_flight
         self._on_pending = on_pending  # each is told every pod that has no node
         self._on_gone = on_gone  # each is told the UID of a pod that is gone or finished
+        self._on_finished = on_finished  # is told of a pod that has finished, and what was known of it
         self._on_foreign_bind = on_foreign_bind  # is told of a pod that was pending, and was not bound by us
 
     def upsert(self, pod: Pod) -> None:
         if pod.is_finished:
+            self._on_finished(pod, self._cluster.pods.get(pod.metadata.uid))
             self._cluster.finish_pod(pod)
             self._gone(pod.metadata.uid)
             return

@@ -73,6 +73,7 @@ class Sinks:
         book: QueueBook,
         on_pending: tuple[Callable[[Pod, PodRecord], None], ...],
         on_pod_gone: tuple[Callable[[str], None], ...] = (),
+        on_pod_finished: Callable[[Pod, PodRecord | None], None],
         on_storage_changed: Callable[[], None],
         on_foreign_bind: Callable[[PodRecord], None],
     ) -> Sinks:
@@ -84,6 +85,7 @@ class Sinks:
             in_flight,
             on_pending=on_pending,
             on_gone=on_pod_gone,
+            on_finished=on_pod_finished,
             on_foreign_bind=on_foreign_bind,
         )
 

@@ -54,9 +54,13 @@ class ActiveQueue:
     def overtakes(self, ticket: Ticket) -> bool:
         """Whether an active job comes before a ticket that was popped."""
         first = self.first()
-        if first is None or first.queue == ticket.queue:
-            return first is not None and first.place < ticket.place
-        return self._order.next_queue({first.queue: first, ticket.queue: ticket}) == first.queue
+        return first is not None and self.is_before(first, ticket)
+
+    def is_before(self, one: Ticket, other: Ticket) -> bool:
+        """Whether the turn of one comes before that of the other."""
+        if one.queue == other.queue:
+            return one.place < other.place
+        return self._order.next_queue({one.queue: one, other.queue: other}) == one.queue
 
     def _next_queue(self) -> str | None:
         """Whose turn it is; None when nothing is active. One Queue, or none, needs no decision."""

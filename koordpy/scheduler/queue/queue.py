@@ -198,6 +198,10 @@ class JobQueue:
         """A job that is active by now comes before a ticket that was popped."""
         return self._active.overtakes(ticket)
 
+    def is_before(self, one: Ticket, other: Ticket) -> bool:
+        """Whether the turn of one comes before that of the other."""
+        return self._active.is_before(one, other)
+
     def put_back(self, ticket: Ticket) -> None:
         """It was popped, and not tried after all: it has its place again."""
         if self._tickets.get(ticket.key) is ticket:

@@ -89,6 +89,24 @@ class Admission:
             for row, amounts, preemptible in booked:
                 usage.release(row, amounts, preemptible=preemptible)
 
+    @contextmanager
+    def with_changes(self, gone: Iterable[PodRecord], there: Iterable[PodRecord]) -> Iterator[None]:
+        """As if some pods had left their queues, and others had been started."""
+        usage, rows = self._book.usage, self._book.tree.rows
+        changed = [(pod, -1) for pod in gone] + [(pod, 1) for pod in there] if self._book.in_use else []
+        booked = [
+            (rows[pod.queue], self._book.amounts(pod.own_shape) * sign, pod.preemptible)
+            for pod, sign in changed
+            if pod.queue in rows
+        ]
+        for row, amounts, preemptible in booked:
+            usage.allocate(row, amounts, preemptible=preemptible)
+        try:
+            yield
+        finally:
+            for row, amounts, preemptible in booked:
+                usage.release(row, amounts, preemptible=preemptible)
+
 
 def at_limit(job: Job, obstacle: Obstacle) -> Refusal:
     """The refusal of a job that its queue has no room for: not now, or never."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from koordpy.api.podgroup.frontends import KAI
 from koordpy.api.queue import Queue
-from koordpy.quota.amounts import ANY_GPU, K, amounts_of, kind_of
+from koordpy.quota.amounts import ANY_GPU, GPU, MILLI, K, amounts_of, kind_of
 from koordpy.quota.levels import Floats
 from koordpy.quota.preemptible import is_preemptible
 from koordpy.quota.shares import divide
@@ -39,6 +39,7 @@ class Account(NamedTuple):
     """One pod, as it is counted."""
 
     row: int | None  # its queue; None: outside
+    node: str
     amounts: Ints  # [K]
     allocated: bool
     requested: bool
@@ -61,6 +62,8 @@ class QueueBook:
         self._queues: dict[str, Queue] = {}
         self._accounts: dict[str, Account] = {}
         self.outside: Ints = _NOTHING.copy()  # [K] allocated to pods outside of queues
+        self._outside_on: dict[str, Ints] = {}  # the same by node
+        self._outside_version = 0
         self.tree: QueueTree = tree_of(())
         self.usage = Usage(self.tree)
         self.shares: Floats = np.zeros((0, K))
@@ -93,6 +96,7 @@ class QueueBook:
         self.turns = Turns(self.usage, self.shares)
         self._accounts.clear()
         self.outside, self._divided_at = _NOTHING.copy(), None
+        self._outside_on.clear()
         return True
 
     # --- pods ---
@@ -136,13 +140,15 @@ class QueueBook:
         row = self.tree.rows.get(record.queue) if record.queue else None
         amounts = self.amounts(record.own_shape)
         waits = is_ours and (bool(record.node) or record.schedulable)
-        return Account(row, amounts, bool(record.node), waits, record.preemptible)
+        return Account(row, record.node, amounts, bool(record.node), waits, record.preemptible)
 
     def _book(self, account: Account, sign: int) -> None:
         amounts = account.amounts * sign
         if account.row is None:
             if account.allocated:
                 self.outside += amounts
+                self._outside_on[account.node] = self._outside_on.get(account.node, _NOTHING) + amounts
+                self._outside_version += 1
             return
         if account.requested:
             self.usage.request(account.row, amounts)
@@ -160,26 +166,29 @@ class QueueBook:
 
     def divide(self, nodes: NodeColumns, resources: ResourceTable) -> None:
         """Bring the fair shares up to date: they change with what is asked for, with nodes and with pods outside."""
-        now = (self.usage.asked_version, nodes.static_generation, nodes.size_generation, self.outside.tobytes())
+        outside = self._outside_version, self.outside.tobytes()
+        now = (self.usage.asked_version, nodes.static_generation, nodes.size_generation, outside)
         if now == self._divided_at:
             return
         self._divided_at = now
-        shares = divide(self._capacity(nodes, resources) - self.outside, self.tree, self.usage.own)
+        shares = divide(self._capacity(nodes, resources), self.tree, self.usage.own)
         if not np.array_equal(shares, self.shares):
             self.epoch += 1
         self.shares = shares
         self.turns.share(shares)
 
     def _capacity(self, nodes: NodeColumns, resources: ResourceTable) -> Ints:
-        """`[K]`: allocatable of the nodes that take pods."""
+        """`[K]`: allocatable of the nodes that take pods, less what is on them outside of queues."""
         nodes.fit_resources()
-        usable = nodes.live & ~nodes.unschedulable & ~_not_ready(nodes)
-        found = _NOTHING.copy()
+        closed = nodes.live & (nodes.unschedulable | _not_ready(nodes))
+        usable = nodes.live & ~closed
+        found = -self.outside
+        for row in np.flatnonzero(closed).tolist():  # few, as a rule
+            found += self._outside_on.get(nodes.names[row], _NOTHING)
         for row, name in enumerate(resources.names):
             kind = kind_of(name, self._gpus)
             if kind is not None:
-                amount = int(nodes.allocatable[row][usable].sum())
-                found[kind] += amounts_of({name: amount}, self._gpus)[kind]
+                found[kind] += int(nodes.allocatable[row][usable].sum()) * (MILLI if kind == GPU else 1)
         return found
 
 
@@ -191,7 +200,7 @@ def _not_ready(nodes: NodeColumns) -> Bools:
 
 
 def _equal(one: Account, other: Account) -> bool:
-    return one.amounts is other.amounts and (one[0], *one[2:]) == (other[0], *other[2:])
+    return one.amounts is other.amounts and (*one[:2], *one[3:]) == (*other[:2], *other[3:])
 
 
 def _is_less(now: Account, before: Account) -> bool:

@@ -1,7 +1,8 @@
 """Whose turn it is among queues, for the job queue.
 
 Queues are compared with their next job in (`koordpy.quota.turns`). A job outside of queues goes before queued jobs of
-lower or equal priority. What a half-started job lacks goes before everything else.
+lower or equal priority, and so does one whose queue is not Ready, which is refused when it is tried. What a
+half-started job lacks goes before everything else.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class FairOrder:
             return min(urgent or heads, key=lambda queue: heads[queue].place)
         self._book.divide(self._cluster.nodes, self._cluster.resources)
         first = self._first(heads, self._cluster)
-        others = [queue for queue in heads if queue not in self._book.tree.rows]
+        others = [queue for queue in heads if not self._has_turns(queue)]
         alone = min(others, key=lambda queue: heads[queue].place, default=None)
         if first is None or (alone is not None and heads[alone].priority >= heads[first].priority):
             assert alone is not None
@@ -48,12 +49,17 @@ class FairOrder:
         """A pod that is assumed moves its queue back, so the pods of queues are planned one by one."""
         return 1 if self._book.in_use and queue else 1 << 30
 
+    def _has_turns(self, queue: str) -> bool:
+        """A queue that is not Ready is in no level of the tree: nobody below the root stands for it."""
+        row = self._book.tree.rows.get(queue)
+        return row is not None and self._book.tree.is_ready(row)
+
     def _first(self, heads: Mapping[str, Ticket], cluster: Cluster) -> str | None:
         """Of the queues that there are, the one whose turn it is."""
         tree, turns = self._book.tree, self._book.turns
         if self._of_tree is not tree:
             self._of_tree, self._offered = tree, {}
-        rows = {tree.rows[queue]: ticket for queue, ticket in heads.items() if queue in tree.rows}
+        rows = {tree.rows[queue]: ticket for queue, ticket in heads.items() if self._has_turns(queue)}
         for row in self._offered.keys() - rows.keys():
             del self._offered[row]
             turns.offer(row, None)

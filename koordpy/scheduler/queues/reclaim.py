@@ -22,22 +22,17 @@ import numpy as np
 
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Job
-from koordpy.plan.placement.absence import take_off
-from koordpy.plan.preemption.cost import Cost
 from koordpy.plan.preemption.eligibility import WAITS, Preemption
-from koordpy.plan.preemption.search import is_whole
 from koordpy.quota.amounts import RESOURCES, K, quantity
-from koordpy.quota.limits import LIMIT, Obstacle
 from koordpy.quota.reclaim import Basis, Claim, Taken
 from koordpy.scheduler.queue.ticket import Wants
-from koordpy.scheduler.queues.admission import Admission, needed_members, one_step
+from koordpy.scheduler.queues.admission import Admission, needed_members
 from koordpy.scheduler.queues.book import QueueBook
 from koordpy.scheduler.queues.policy import PRIORITY, QueuePolicy
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.eviction import Preemptor
 from koordpy.state.pods import PodRecord
-from koordpy.state.trial import Trial
 
 Search = Callable[[Job], Preemption | str]
 Planner = Callable[[Job], Plan | Refusal]
@@ -50,13 +45,7 @@ class Unit(NamedTuple):
     row: int
     amounts: Ints  # [K]
     pods: tuple[PodRecord, ...]
-
-
-class Way(NamedTuple):
-    """Whom a job may take from so that it gets below a limit, and on what claim; None: by priority."""
-
-    units: list[Unit]  # in the order in which they go
-    claim: Claim | None
+    surplus: bool = False  # its gang has its minimum without it
 
 
 class Reclaim:
@@ -88,12 +77,12 @@ class Reclaim:
         self._book.divide(self._cluster.nodes, self._cluster.resources)
         request = self._admission.amounts(needed_members(job))
         for basis in Basis:
-            with self._as_decided(job):
+            with self.as_decided(job):
                 claim = Claim(self._book.usage, self._book.shares, row, request, basis=basis)
                 found = self._on(claim, job, search) if not claim.is_empty else ""
             if isinstance(found, Preemption) or found == WAITS:
                 return found
-        with self._cluster.shielded(self._within_minimum_run_time(self._book.tree.preempt_min_runtime)):
+        with self._cluster.shielded(self.within_minimum_run_time(self._book.tree.preempt_min_runtime)):
             return search(replace(job, claim=PRIORITY))
 
     def carried_out(self, job: Job, found: Preemption) -> None:
@@ -126,7 +115,7 @@ class Reclaim:
         return any(claim.order(range(len(self._book.tree))) for claim in claims if not claim.is_empty)
 
     @contextmanager
-    def _as_decided(self, job: Job) -> Iterator[None]:
+    def as_decided(self, job: Job) -> Iterator[None]:
         """What queues have, without those that are leaving and with other jobs that are nominated."""
         rows, usage = self._book.tree.rows, self._book.usage
         leaving = [
@@ -147,7 +136,7 @@ class Reclaim:
 
     def _on(self, claim: Claim, job: Job, search: Search) -> Preemption | str:
         claiming = replace(job, claim=claim.basis.name)
-        protected = self._within_minimum_run_time(self._book.tree.reclaim_min_runtime)
+        protected = self.within_minimum_run_time(self._book.tree.reclaim_min_runtime)
         protected |= self._policy.begin_claim(claim, self._cluster.leaving.values(), self._cluster.pods.values())
         try:
             with self._cluster.shielded(protected):
@@ -162,19 +151,19 @@ class Reclaim:
         objection = self._objection(claim, found.victims)
         if objection:
             return objection
-        return replace(found, claim=claim.basis.name, why=self._why(claim))
+        return replace(found, claim=claim.basis.name, why=self.why(claim))
 
     def _objection(self, claim: Claim, victims: Iterable[PodRecord]) -> str:
         going = self._victims()
         new = [pod for pod in victims if pod.uid not in going]
-        taken = [self._taken(unit) for unit in self._units(new) if unit.row != claim.row]
+        taken = [self.taken(unit) for unit in self.units(new) if unit.row != claim.row]
         return claim.objection(taken) if taken else ""
 
-    def _taken(self, unit: Unit) -> Taken:
+    def taken(self, unit: Unit) -> Taken:
         basis, epoch = self._started_on.get(unit.key, (None, -1))
         return Taken(unit.row, unit.amounts, basis if epoch == self._book.epoch else None)
 
-    def _units(self, pods: Iterable[PodRecord]) -> list[Unit]:
+    def units(self, pods: Iterable[PodRecord]) -> list[Unit]:
         """Victims, by what leaves together; those outside of queues have no unit."""
         by_gang: defaultdict[str, list[PodRecord]] = defaultdict(list)
         for pod in pods:
@@ -194,18 +183,18 @@ class Reclaim:
         tree, shielded = self._book.tree, set()
         reached = set(claim.order(range(len(tree))))
         by_row: defaultdict[int, list[Unit]] = defaultdict(list)
-        for unit in self._running_units(reached):
+        for unit in self.running_units(reached):
             by_row[unit.row].append(unit)
         for row, units in by_row.items():
             above, lost = claim.above(row), np.zeros(K, dtype=np.int64)
-            for unit in sorted(units, key=_cheapest_first):
-                if (lost < above).any() and claim.reaches(self._taken(unit)):
+            for unit in sorted(units, key=cheapest_first):
+                if (lost < above).any() and claim.reaches(self.taken(unit)):
                     lost += unit.amounts
                 else:
                     shielded |= {pod.uid for pod in unit.pods}
         return shielded
 
-    def _running_units(self, rows: set[int]) -> list[Unit]:
+    def running_units(self, rows: set[int]) -> list[Unit]:
         """Everything that runs in some queues, surplus members by themselves."""
         found: list[Unit] = []
         names, seen = {self._book.tree.names[row] for row in rows}, set(self._victims())
@@ -216,22 +205,22 @@ class Reclaim:
             members = sorted(gang.bound.values(), key=_latest_first) if gang is not None else [pod]
             seen |= {member.uid for member in members}
             surplus = members[: gang.expendable] if gang is not None else []
-            parts = [[member] for member in surplus] + [members[len(surplus) :]]
-            for part in filter(None, parts):
-                row = self._book.tree.rows.get(part[0].queue)
+            parts = [([member], True) for member in surplus] + [(members[len(surplus) :], False)]
+            for part, is_surplus in parts:
+                row = self._book.tree.rows.get(part[0].queue) if part else None
                 if row is not None:
-                    found.append(Unit(pod.gang or pod.uid, row, self._admission.amounts(part), tuple(part)))
+                    key, amounts = pod.gang or pod.uid, self._admission.amounts(part)
+                    found.append(Unit(key, row, amounts, tuple(part), is_surplus))
         return found
 
-    def _within_minimum_run_time(self, minimum: tuple[float, ...]) -> set[str]:
+    def within_minimum_run_time(self, minimum: tuple[float, ...]) -> set[str]:
         """Pods whose queue protects what has not run for long; surplus members are not protected."""
         if not any(minimum):
             return set()
         now, rows = self._wall(), {row for row, seconds in enumerate(minimum) if seconds > 0}
         shielded: set[str] = set()
-        for unit in self._running_units(rows):
-            gang = self._cluster.gangs.get(unit.key)
-            if gang is not None and len(unit.pods) == 1 and gang.expendable:
+        for unit in self.running_units(rows):
+            if unit.surplus:
                 continue
             until = max(pod.started or now for pod in unit.pods) + minimum[unit.row]
             if until > now:
@@ -239,7 +228,7 @@ class Reclaim:
                 self.protected_until = min(self.protected_until or until, until)
         return shielded
 
-    def _why(self, claim: Claim) -> str:
+    def why(self, claim: Claim) -> str:
         """By what right: `queue a takes back what is above the quota of others: it has cpu 2 of a quota of 4`."""
         tree, row = self._book.tree, claim.row
         line = tree.quota if claim.basis is Basis.QUOTA else self._book.shares
@@ -252,105 +241,8 @@ class Reclaim:
         )
         return f"queue {tree.names[row]} takes back what others have above their {word}: it has {has or 'no limit'}"
 
-    # --- limits ---
 
-    def cure(self, job: Job, obstacle: Obstacle, plan: Planner) -> Preemption | str:
-        """Victims below the queues whose limits are in the way, so that the job gets in; or why there are none."""
-        self.protected_until = None
-        if obstacle.never or obstacle.bound != LIMIT or self._admission.is_over_quota(job):
-            return "no victims below the queue could help."
-        if not all(member.preempts for member in job.members):
-            return "not eligible due to preemptionPolicy=Never."
-        self._book.divide(self._cluster.nodes, self._cluster.resources)
-        request = self._admission.amounts(needed_members(job))
-        with self._as_decided(job):
-            excess = self._excess(self._book.tree.rows[job.queue], request)
-            if not (excess > 0).any():
-                return WAITS
-            for way in self._ways(job, request):
-                found = self._covering(job, way, excess, plan)
-                if found is not None:
-                    return found
-        return f"nobody in queue {obstacle.queue} is less important, or above what is theirs."
-
-    def _excess(self, row: int, request: Ints) -> Ints:
-        """`[path, K]`: how far the queues from the job's own to the root would be above their limits with it."""
-        path = self._book.tree.paths[row]
-        over = self._book.usage.allocated[path] + request - self._book.tree.limit[path]
-        excess: Ints = np.where(request > 0, np.maximum(over, 0), 0)
-        return excess
-
-    def _ways(self, job: Job, request: Ints) -> Iterable[Way]:
-        """The units that the job may take, in the order in which they go, claim by claim; then by priority."""
-        tree, book = self._book.tree, self._book
-        row = tree.rows[job.queue]
-        for basis in Basis:
-            claim = Claim(book.usage, book.shares, row, request, basis=basis)
-            protected = self._within_minimum_run_time(tree.reclaim_min_runtime)
-            order = {r: place for place, r in enumerate(claim.order(range(len(tree))))}
-            units = [
-                unit
-                for unit in self._running_units(set(order))
-                if self._may_go(unit, protected) and claim.reaches(self._taken(unit))
-            ]
-            ordered = sorted(units, key=lambda unit: (order[unit.row], *_cheapest_first(unit)))
-            yield Way(ordered, claim)
-        protected = self._within_minimum_run_time(tree.preempt_min_runtime)
-        own = [
-            unit
-            for unit in self._running_units({row})
-            if self._may_go(unit, protected)
-            and max(pod.priority for pod in unit.pods) < job.preemptor.priority
-            and unit.key not in job.gangs
-        ]
-        yield Way(sorted(own, key=_cheapest_first), None)
-
-    def _may_go(self, unit: Unit, protected: set[str]) -> bool:
-        return all(
-            pod.preemptible and pod.uid not in protected and self._cluster.may_be_evicted(pod) for pod in unit.pods
-        )
-
-    def _covering(self, job: Job, way: Way, excess: Ints, plan: Planner) -> Preemption | None:
-        """The first units that are enough, less those that turn out not to be needed, if the job fits then."""
-        chosen: list[Unit] = []
-        for unit in way.units:
-            left = excess - self._freed(job, chosen)
-            if not (left > 0).any():
-                break
-            if ((left > 0) & (self._freed(job, [unit]) > 0)).any() and self._are_lawful(way, [*chosen, unit]):
-                chosen.append(unit)
-        for unit in list(chosen):
-            fewer = [each for each in chosen if each is not unit]
-            if (self._freed(job, fewer) >= excess).all() and self._are_lawful(way, fewer):
-                chosen = fewer
-        if not chosen or not (self._freed(job, chosen) >= excess).all():
-            return None
-        victims = tuple(pod for unit in chosen for pod in unit.pods)
-        leaving = [pod for pod in self._cluster.leaving_for(job.preemptor) if pod not in victims]
-        with Trial(self._cluster.occupancy) as trial:
-            take_off((*victims, *leaving), self._cluster, trial)
-            answer = plan(job)
-        if not is_whole(answer):
-            return None
-        placed = one_step(job, answer).placements
-        if way.claim is None:
-            return Preemption(victims, placed, Cost(), why=f"queue {job.queue} is at a limit")
-        return Preemption(victims, placed, Cost(), claim=way.claim.basis.name, why=self._why(way.claim))
-
-    def _freed(self, job: Job, units: Iterable[Unit]) -> Ints:
-        """`[path, K]`: what queues from the job's own to the root have less without some units."""
-        tree = self._book.tree
-        path = tree.paths[tree.rows[job.queue]]
-        freed: Ints = np.zeros((len(path), K), dtype=np.int64)
-        for unit in units:
-            freed[np.isin(path, tree.paths[unit.row])] += unit.amounts
-        return freed
-
-    def _are_lawful(self, way: Way, units: list[Unit]) -> bool:
-        return way.claim is None or not units or not way.claim.objection([self._taken(unit) for unit in units])
-
-
-def _cheapest_first(unit: Unit) -> tuple[int, int, float]:
+def cheapest_first(unit: Unit) -> tuple[int, int, float]:
     """Single pods before whole gangs, then the least important, then the latest start."""
     return len(unit.pods) > 1, max(pod.priority for pod in unit.pods), -max(pod.started for pod in unit.pods)
 

@@ -24,8 +24,10 @@ from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.lane import Call, Lane
 from koordpy.kube.writes import ObjectRef, PodRef, Unscheduled, annotate, annotate_object, say_unscheduled
 from koordpy.plan.framework.answers import Refusal
+from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.gang_rules import no_minimum
 from koordpy.plan.topology.rating import Rating
+from koordpy.scheduler.report.advice import Advice
 from koordpy.scheduler.report.repeats import Repeats
 from koordpy.scheduler.report.throttle import Throttle
 from koordpy.state.cluster import Cluster
@@ -56,10 +58,11 @@ class Reporter:
         lane: Lane,
         throttle: Throttle,
         repeats: Repeats,
+        advice: Advice,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._client, self._cluster, self._lane, self._wall = client, cluster, lane, wall
-        self._throttle, self._repeats = throttle, repeats
+        self._throttle, self._repeats, self._advice = throttle, repeats, advice
         self._events = EventRecorder(client, instance)
         self._complained: dict[tuple[str, str], None] = {}  # gang or namespace, and text; oldest first
 
@@ -69,6 +72,21 @@ class Reporter:
         text = f"Successfully assigned {pod.key} to {node}"
         note = Note(ref(pod).as_object, "Normal", "Scheduled", "Binding", text, pod.scheduler)
         return partial(self._tell, self._events.record_once, note, self._wall())
+
+    def job_refused(self, job: Job, waiting: Iterable[PodRecord], refusal: Refusal) -> None:
+        """Its pods stay pending, those at Permit too: they and their gangs' objects are told, with advice."""
+        members = (*job.members, *waiting)
+        told = self._advice.added_to(refusal, job.key, members[0].refusal_seen if members else "")
+        for member in members:
+            self.refused(member, told, of=len(members))
+        for gang_id in dict.fromkeys(demand.gang for demand in job.demands):
+            gang = self._cluster.gangs.get(gang_id)
+            if gang is not None:
+                self.gang_refused(gang, told)
+
+    def job_ended(self, key: str) -> None:
+        """It waits no more, as it has started or is gone: a job of the same name begins anew."""
+        self._advice.forget(key)
 
     def refused(self, pod: PodRecord, refusal: Refusal, *, of: int = 1) -> None:
         """The pod, one `of` so many that are told the same, stays pending: condition and event, if they are news."""
@@ -231,6 +249,11 @@ class Reporter:
                 if self._is_new_complaint(gang.id, text):
                     self._event(member, "Warning", "InvalidGangSpec", "Scheduling", text)
 
+    def complain_of_run_time(self, pod: PodRecord) -> None:
+        """The same of a pod without a gang, which declares nothing else."""
+        if pod.bad_run_time and self._is_new_complaint(pod.uid, pod.bad_run_time):
+            self._event(pod, "Warning", "InvalidGangSpec", "Scheduling", pod.bad_run_time)
+
     def looks_misspelt(self, pod: PodRecord, text: str) -> None:
         """A key or a name of a pod looks like one of ours: said once for all pods of a namespace that share it."""
         if self._is_new_complaint(pod.namespace, text):
@@ -274,6 +297,7 @@ class Reporter:
         self._cluster.gangs.take_back_abandonments()
         self._throttle.clear()
         self._repeats.clear()
+        self._advice.clear()
         for gang in self._cluster.gangs:
             gang.told = ""
         self._complained.clear()

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from koordpy.api.podgroup.coscheduling import SIGS_GROUP, X_GROUP
+from koordpy.sim.embedded.faults import Fault, Rule
 from tests.controllers.world import DEFINITIONS, World, definition
 
 pytestmark = pytest.mark.looptime
@@ -66,5 +67,17 @@ async def test_a_definition_that_gets_its_subresource_is_written_there_although_
         assert (await world.status())["running"] == 1
         name = f"{DEFINITIONS}/podgroups.{SIGS_GROUP}"
         await world.ask("PATCH", name, {"spec": {"versions": definition()["spec"]["versions"]}})
+        await world.phase("b", "Running")
+        assert (await world.status())["running"] == 2
+
+
+async def test_a_subresource_that_is_missing_for_once_is_written_to_again():
+    async with World(definition()) as world, world.controllers():
+        await world.pod_group(minimum=1)
+        for name in ("a", "b"):
+            await world.pod(name, node="n")
+        await world.phase("a", "Running")
+        assert (await world.status())["running"] == 1
+        world.faults.add(Rule(Fault.STATUS, "PATCH", ".*/podgroups/g/status", count=1, status=404))
         await world.phase("b", "Running")
         assert (await world.status())["running"] == 2

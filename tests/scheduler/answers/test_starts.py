@@ -7,15 +7,19 @@ import pytest
 from koordpy.controllers.grouping.expansion import expanded
 from koordpy.plan.framework.job import Job
 from koordpy.scheduler.answers.answering import Answering
-from koordpy.scheduler.answers.starts import expected_starts
+from koordpy.scheduler.answers.starts import Forward, expected_starts
+from tests.scheduler.queues.rig import LABEL
 from tests.scheduler.test_backfill import TimedRig
 from tests.scheduler.wakeups.rig import uid
 
 
 def starts(rig: TimedRig, *names: str) -> dict[str, tuple[str | None, str]]:
     """Time and certainty, by the name of the pod."""
-    jobs = [Job(uid(name), (rig.cluster.pods[uid(name)],)) for name in names]
-    found = expected_starts(jobs, rig.built.parts.planning, rig.hand_clock.now)
+    pods = {name: rig.cluster.pods[uid(name)] for name in names}
+    jobs = [Job(pod.uid, (pod,), queue=pod.queue) for pod in pods.values()]
+    parts = rig.built.parts
+    forward = Forward(parts.planning, parts.admission, rig.hand_clock.now, parts.learnt)
+    found = expected_starts(forward, jobs, None)
     return {name: (found[uid(name)].time, found[uid(name)].certainty) for name in names}
 
 
@@ -41,6 +45,41 @@ def test_a_job_behind_one_without_a_run_time_has_no_expected_start(rig: TimedRig
     rig.pending("a")
     rig.pending("b", 5)
     assert starts(rig, "a", "b")["b"] == (None, "Unknown")
+
+
+def test_what_earlier_runs_took_is_used_where_nothing_is_declared(rig: TimedRig):
+    rig.runs("other-1", "n0", None)
+    rig.gone("busy")
+    rig.later(7)
+    rig.finishes("other-1", "n0")
+    rig.runs("other-2", "n0", None)
+    rig.pending("a", 5)
+    assert starts(rig, "a") == {"a": ("1970-01-01T00:16:54Z", "Estimated")}
+
+
+def test_what_runs_longer_than_any_run_before_has_no_known_end(rig: TimedRig):
+    rig.runs("other-1", "n0", None)
+    rig.gone("busy")
+    rig.later(7)
+    rig.finishes("other-1", "n0")
+    rig.runs("other-2", "n0", None)
+    rig.later(8)
+    rig.pending("a", 5)
+    assert starts(rig, "a") == {"a": (None, "Unknown")}
+
+
+def test_a_declared_end_is_not_a_guess(rig: TimedRig):
+    rig.pending("a", 5)
+    rig.pending("b", 5)
+    assert {certainty for _, certainty in starts(rig, "a", "b").values()} == {"Declared"}
+
+
+def test_a_job_whose_queue_is_full_is_expected_when_the_queue_has_room():
+    rig = TimedRig(nodes=2)
+    rig.has_queue("team", cpu=(0, 1))
+    rig.runs("busy", "n0", 10, labels={LABEL: "team"})
+    rig.pending("a", 5, labels={LABEL: "team"})
+    assert starts(rig, "a") == {"a": ("1970-01-01T00:16:50Z", "Declared")}
 
 
 def test_playing_forward_changes_nothing(rig: TimedRig):

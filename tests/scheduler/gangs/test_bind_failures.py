@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koordpy.kube.errors import Forbidden
+from koordpy.kube.errors import ApiError, Forbidden, NotFound
 from koordpy.scheduler.queue.ticket import State
 from tests.scheduler.gangs.rig import GangRig, saying
 from tests.scheduler.wakeups.rig import uid
@@ -19,13 +19,14 @@ class Binds:
 
     def __init__(self) -> None:
         self.refused: set[str] = set()
+        self.error: ApiError = Forbidden("a webhook says no", status=403)
         self.bound: dict[str, str] = {}
 
     async def write(self, method: str, path: str, body: Any, **_: object) -> bytes:
         if path.endswith("/binding"):
             name = body["metadata"]["name"]
             if name in self.refused:
-                raise Forbidden("a webhook says no", status=403)
+                raise self.error
             self.bound[name] = body["target"]["name"]
         return b"{}"
 
@@ -193,6 +194,19 @@ def test_a_pod_is_not_lost_by_a_mistake_of_ours_in_its_bind():
             raise RuntimeError("nobody has thought of this")
 
     rig = GangRig(client=Broken())
+    rig.node("n1", cpu=1)
+    rig.pod("p", cpu=1)
+    rig.settle()
+    send(rig)
+    assert not rig.cluster.pods[uid("p")].node
+    assert rig.queue.counts()[State.BACKOFF] == 1
+
+
+def test_a_pod_that_is_said_to_be_gone_and_is_not_is_tried_again():
+    api = Binds()
+    api.error = NotFound("no such pod", status=404)
+    api.refused = {"p"}
+    rig = GangRig(client=api)
     rig.node("n1", cpu=1)
     rig.pod("p", cpu=1)
     rig.settle()

@@ -43,6 +43,17 @@ def test_a_gang_starts_within_the_limit_or_not_at_all():
     assert "limit 2, allocated 0, asked for 3; it asks for more than that at once" in rig.message("g-0")
 
 
+def test_a_gang_whose_object_was_there_first_is_in_the_queue_that_its_members_name():
+    rig = rig_with(cpu=8)
+    rig.has_queue("a", cpu=(0, 2))
+    rig.kai("g", minMember=3)
+    for number in range(3):
+        rig.job(f"g-{number}", "a", says=of_kai("g"))
+    rig.settle()
+    assert {pod.queue for pod in rig.cluster.pods.values()} == {"a"}
+    assert rig.placed() == []
+
+
 def test_room_below_a_limit_wakes_those_that_wait_for_it():
     rig = rig_with(cpu=8)
     rig.has_queue("a", cpu=(0, 1))
@@ -106,6 +117,19 @@ def test_a_limit_is_cured_by_evicting_less_important_work_of_the_queue():
     assert rig.evicted() == ["low"]
     rig.carry_out()
     assert rig.in_queue("a") == ["high"]
+
+
+def test_a_job_at_a_limit_whose_nodes_are_full_evicts_for_both():
+    rig = rig_with(cpu=2)
+    rig.has_queue("a", cpu=(2, 2))
+    rig.has_queue("b", cpu=(0, -1))
+    rig.job("low", "a", on="n", priority=1)
+    rig.job("other", "b", on="n", priority=1)
+    rig.job("high", "a", priority=5, cpu=2)
+    rig.settle()
+    assert sorted(rig.evicted()) == ["low", "other"]
+    rig.carry_out()
+    assert (rig.in_queue("a"), rig.in_queue("b")) == (["high"], [])
 
 
 def test_a_limit_of_a_parent_is_cured_by_reclaim_among_its_children():

@@ -41,6 +41,21 @@ def test_only_leaves_take_jobs():
     assert rig.message("p") == "queue a takes no jobs, because it has queues below it: b"
 
 
+@pytest.mark.parametrize("circle", [("a",), ("a", "b")])
+@pytest.mark.parametrize("other", ["a", "fine", ""])
+def test_a_job_of_a_queue_that_is_its_own_ancestor_waits_and_stops_nobody(circle, other):
+    rig = rig_with(cpu=4)
+    rig.has_queue("fine")
+    for number, name in enumerate(circle):
+        rig.has_queue(name, parent=circle[number - 1])
+    for number, name in enumerate(circle):
+        rig.job(f"lost-{number}", name)
+    rig.job("other", other)
+    rig.settle()
+    assert rig.is_placed("other") == (other != "a")
+    assert "it is its own ancestor" in rig.message("lost-0")
+
+
 def test_a_job_that_names_no_queue_is_in_the_default_one():
     rig = rig_with(cpu=4)
     rig.has_queue("default-queue", cpu=(1, 1))

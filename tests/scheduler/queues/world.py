@@ -80,7 +80,7 @@ class QueueWorld:
         self.rng, self.simple = Random(seed), simple
         self.rig = QueueRig()
         self.holds = HandHolds(self)
-        self.rig.scheduler._holds = self.holds  # type: ignore[assignment]
+        self.rig.scheduler.attempts._holds = self.holds  # type: ignore[assignment]
         self.queues: dict[str, Spec] = {}
         self.jobs: dict[str, Submitted] = {}
         self.terminating: set[str] = set()
@@ -250,7 +250,7 @@ class QueueWorld:
                     break
                 self.rig.hand_clock.now += wait_s + 0.001
                 continue
-            self.rig.scheduler.schedule_one(ticket)
+            self.rig.scheduler.attempts.schedule_one(ticket)
             self.check_limits()
         else:
             raise AssertionError("no rest\n" + self.story())
@@ -365,8 +365,8 @@ class QueueWorld:
         for basis in Basis:
             claim = Claim(book.usage, book.shares, row, request, basis=basis)
             reached = claim.order(range(len(book.tree))) if not claim.is_empty else []
-            for unit in reclaim._running_units(set(reached)):
-                taken = reclaim._taken(unit)
+            for unit in reclaim.running_units(set(reached)):
+                taken = reclaim.taken(unit)
                 if all(pod.preemptible for pod in unit.pods) and claim.reaches(taken) and not claim.objection([taken]):
                     due = f"{job.name} of {job.queue} is due {unit.key} of {unit.pods[0].queue} by {basis.name}"
                     raise AssertionError(f"{due}\n" + self.story())

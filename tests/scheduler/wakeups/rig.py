@@ -118,7 +118,7 @@ class Rig:
         """Try the next job."""
         ticket = self.scheduler.next_ticket()
         assert ticket is not None, "nothing is active"
-        self.scheduler.schedule_one(ticket)
+        self.scheduler.attempts.schedule_one(ticket)
         return ticket
 
     def settle(self) -> None:
@@ -126,7 +126,7 @@ class Rig:
         for _ in range(_MOST_ATTEMPTS):
             ticket = self.scheduler.next_ticket()
             if ticket is not None:
-                self.scheduler.schedule_one(ticket)
+                self.scheduler.attempts.schedule_one(ticket)
                 continue
             wait_s = self.queue.seconds_to_next()
             if wait_s is None:

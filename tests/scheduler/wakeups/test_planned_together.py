@@ -17,7 +17,7 @@ from tests.scheduler.wakeups.rig import Rig
 def run(rig: Rig) -> None:
     """Everything that is active, the way the scheduler's loop does it."""
     while (ticket := rig.scheduler.next_ticket()) is not None:
-        rig.scheduler.attempt(ticket)
+        rig.scheduler.attempts.run(ticket)
 
 
 def where(rig: Rig) -> dict[str, str]:
@@ -110,6 +110,6 @@ def test_a_mistake_in_planning_many_costs_only_the_first(monkeypatch) -> None:
         rig.pod(f"p{number}", cpu=1)
     ticket = rig.scheduler.next_ticket()
     assert ticket is not None
-    rig.scheduler.attempt(ticket)
+    rig.scheduler.attempts.run(ticket)
     assert rig.where("p0") is State.BACKOFF
     assert rig.where("p1") is State.ACTIVE

@@ -251,7 +251,7 @@ class World:
     def _schedule(self) -> bool:
         ticket = self.rig.scheduler.next_ticket()
         if ticket is not None:
-            self.rig.scheduler.schedule_one(ticket)
+            self.rig.scheduler.attempts.schedule_one(ticket)
             assert ticket.state is not State.IN_FLIGHT, f"{ticket.name} was popped and never answered"
         self.rig.lanes.reports.clear()
         return ticket is not None

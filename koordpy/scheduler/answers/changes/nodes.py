@@ -82,7 +82,8 @@ def node_labelled(question: Question) -> Iterator[AnyChange | None]:
 def _wanted(job: Job) -> set[tuple[str, str]]:
     """Labels that members ask nodes for; of alternatives the first."""
     found: set[tuple[str, str]] = set()
-    for traits in {member.shape.traits: None for member in job.members if member.shape is not None}:
+    for shape in {member.shape for member in job.members if member.shape is not None}:
+        traits = shape.traits
         found.update(traits.node_selector)
         required = traits.node_affinity.required if traits.node_affinity is not None else None
         for term in required.node_selector_terms if required is not None else ():

@@ -220,7 +220,7 @@ class World:
             )
         if ticket is not None:
             with self._dying_of_what_nobody_catches(), self.mishaps.possible():
-                self.rig.scheduler.attempt(ticket)
+                self.rig.scheduler.attempts.run(ticket)
             assert rig is not self.rig or ticket.state is not State.IN_FLIGHT, (
                 f"{ticket.name} was popped and never answered"
             )

@@ -4,8 +4,7 @@ Of the jobs that declare a run time, are complete and lack nodes, the first in t
 has the reservation: the earliest time at which it fits when everything that runs ends as declared. Whoever comes behind
 starts if it ends before that time, or if the reserved job still fits beside it then. This is the EASY rule of batch
 schedulers. Nothing is polled: the reserved time is one timer, and whoever is kept waiting is woken when the reservation
-changes. Who was backfilled is known to this process alone: after a restart nobody is evicted for having outlived its
-declaration.
+changes.
 
 A promise is kept against everybody but more important jobs, older ones among them: they may have waited for something
 else when it was made. When a reservation is free again all that want one are tried, and the first in order has it.
@@ -14,7 +13,7 @@ else when it was made. When a reservation is free again all that want one are tr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
@@ -28,37 +27,23 @@ from koordpy.plan.placement.absence import take_off
 from koordpy.plan.preemption.cost import Cost
 from koordpy.plan.preemption.eligibility import Preemption
 from koordpy.plan.preemption.search import is_whole
-from koordpy.plan.reservations.earliest import Start, earliest_start, fits_beside
-from koordpy.plan.reservations.ends import End, ends_of, run_time, run_time_of
+from koordpy.plan.reservations.earliest import Start, earliest_start
+from koordpy.plan.reservations.ends import End, run_time, run_time_of
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.report.reporter import Reporter
+from koordpy.scheduler.reservations.backfilled import Backfilled
+from koordpy.scheduler.reservations.judge import Judge
+from koordpy.scheduler.reservations.reservation import Reservation, order_of
 from koordpy.state.events import EventKind
 from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.pods import PodRecord
 from koordpy.state.trial import Trial
 
-_UNTOLD_S = 1.0  # that a reservation may still go to an older job: they are tried one after the other
 _MOST_NAMES = 3  # jobs without a declared end that a message names
-_PLUGINS = frozenset(("Backfill",))
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """The nodes of a time to come, kept for one job."""
-
-    key: str
-    job: Job
-    order: tuple[int, float, str]
-    start: Start
-    made: float  # by the wall clock
-
-    @property
-    def priority(self) -> int:
-        return -self.order[0]
 
 
 class Backfill:
@@ -76,11 +61,13 @@ class Backfill:
         self._planning, self._cluster, self._queue, self._reporter = planning, planning.cluster, queue, reporter
         self._wall, self._enabled = wall, enabled
         self.reservation: Reservation | None = None
-        self._backfilled: dict[str, float] = {}  # UID -> when it should have ended
+        self.backfilled = Backfilled(planning.cluster)
+        self._judge = Judge(planning, self.backfilled, wall)
         self._denied: set[str] = set()  # jobs that wait for the reserved one
         self._without: set[str] = set()  # jobs that would have a reservation, if there were more than one
         self._owed = ""  # a job whose reserved time has come, and whose start is unknown since: others overran theirs
         self._due = False  # the reserved time has come, and the job was activated for it
+        self._there: set[str] = set()  # pods on the reserved nodes: the start may be earlier when one of them is gone
 
     @property
     def is_open(self) -> bool:
@@ -91,45 +78,24 @@ class Backfill:
 
     def admit(self, job: Job, ticket: Ticket, plan: Plan) -> Plan | Refusal:
         """The plan, another one that leaves the reserved job its start, or a refusal."""
-        reserved = self.reservation
+        self.backfilled.forget(job.by_uid)  # of an earlier attempt
+        answer, reserved = self.judge(job, ticket.key, ticket.priority, plan), self.reservation
         if reserved is None or reserved.key == ticket.key:
-            return plan
+            return answer
         if ticket.priority > reserved.priority:
             self._queue.activate(reserved.key)  # its start may be a later one now, and it is told so
-            return plan
-        if not any(_requests(job.by_uid[each.uid]) for each in plan.placements):
-            return plan
-        if self._leaves_start(job, plan, reserved):
-            return plan
-        elsewhere = self._planning.plan_outside(job, {each.node for each in reserved.start.placements})
-        if is_whole(elsewhere) and self._leaves_start(job, elsewhere, reserved):
-            return elsewhere
-        self._denied.add(ticket.key)
-        return self._refusal(job, reserved)
+        elif isinstance(answer, Refusal):
+            self._denied.add(ticket.key)
+        elif self._judge.ends_in_time(job, answer, reserved):
+            self.backfilled.let_in((job.by_uid[each.uid] for each in answer.placements), self._wall())
+        return answer
 
-    def _leaves_start(self, job: Job, plan: Plan, reserved: Reservation) -> bool:
-        now, at = self._wall(), reserved.start.at
-        placed = [(job.by_uid[each.uid], each.node) for each in plan.placements]
-        staying = [(pod, node) for pod, node in placed if not self._ends_by(pod, at, now)]
-        if not staying:
-            for pod, _ in placed:
-                self._backfilled[pod.uid] = now + (run_time(pod, self._cluster) or 0.0)
-            return True
-        ends, _ = self._ends(reserved.job, now)
-        return fits_beside(reserved.job, at, placed, ends, plan=self._planning.plan, cluster=self._cluster)
-
-    def _ends_by(self, pod: PodRecord, at: float, now: float) -> bool:
-        """By its declaration; a pod that could not be evicted, should it stay longer, does not count as ending."""
-        seconds = run_time(pod, self._cluster)
-        return seconds is not None and now + seconds <= at and not pod.is_protected
-
-    def _refusal(self, job: Job, reserved: Reservation) -> Refusal:
-        at = instant_of_seconds(reserved.start.at)
-        own = run_time_of(job.members, self._cluster)
-        why = "it declares no run time" if own is None else "it would not end before"
-        text = f"nodes are reserved for {reserved.job.name} from {at} on, and {why}"
-        wakes = EventKind.NODE_ADDED | EventKind.ROOM_FREED
-        return Refusal(f"{text}.", wakes, job.members[0].uid, plugins=_PLUGINS, kind="Reservation")
+    def judge(self, job: Job, key: str, priority: int, plan: Plan) -> Plan | Refusal:
+        """The same, without any consequence."""
+        reserved = self.reservation
+        if reserved is None or reserved.key == key or priority > reserved.priority:
+            return plan
+        return self._judge.judge(job, plan, reserved)
 
     # --- a job that does not fit now ---
 
@@ -141,12 +107,13 @@ class Backfill:
         if run_time_of(job.members, self._cluster) is None:
             return refusal
         now = self._wall()
-        if current is not None and current.key != ticket.key and not _goes_before(ticket, current, now):
+        if current is not None and current.key != ticket.key and not self._goes_before(ticket, current, now):
             self._without.add(ticket.key)
             self._take_back(job)
             return refusal
         ends, unknown = self._ends(job, now)
-        start = earliest_start(job, ends, now, self._planning.plan, self._cluster)
+        planning = self._planning
+        start = earliest_start(job, ends, now, plan=planning.plan, cluster=self._cluster, profiles=planning.profiles)
         if start is None:
             has_come = current is not None and current.key == ticket.key and current.start.at <= now
             owed = ticket.key if has_come else self._owed
@@ -155,21 +122,23 @@ class Backfill:
             return replace(refusal, message=refusal.message + self._unknown_ends(unknown))
         start = self._not_later(job, start, current, ticket)
         made = current.made if current is not None and current.key == ticket.key else now
-        self._reserve(Reservation(ticket.key, job, _order(ticket), start, made))
+        self._reserve(Reservation(ticket.key, job, order_of(ticket), start, made))
         at = instant_of_seconds(start.at)
         text = f"{refusal.message.removesuffix('.')}; reserved to start at {at}"
-        # A node that is lost may be one of its own: a promise that cannot be kept must not keep others waiting.
-        return replace(refusal, message=text, wake_on=refusal.wake_on | EventKind.DOMAINS)
+        # A node that is lost may be one of its own, or its queue may have no room for it any more: a promise that
+        # cannot be kept must not keep others waiting.
+        return replace(refusal, message=text, wake_on=refusal.wake_on | EventKind.DOMAINS | EventKind.QUEUES)
+
+    def _goes_before(self, ticket: Ticket, reserved: Reservation, now: float) -> bool:
+        """Whether a job gets the reservation that another one has; between queues their turns decide."""
+        other = self._queue.get(reserved.key)
+        if other is None or other.queue == ticket.queue:
+            return reserved.yields_to(ticket, now)
+        may = ticket.priority > reserved.priority or reserved.is_untold(now)
+        return may and self._queue.is_before(ticket, other)
 
     def _ends(self, job: Job, now: float) -> tuple[list[End], list[PodRecord]]:
-        """When others end. Of those that were backfilled and stay too long it is known: they leave when it is time."""
-        known, unknown = ends_of(job, self._cluster, now)
-        late = [pod for pod in unknown if pod.uid in self._backfilled and self._cluster.may_be_evicted(pod)]
-        if not late:
-            return known, unknown
-        at = max(now, self.reservation.start.at if self.reservation is not None else now)
-        known = sorted([*known, *(End(at, pod) for pod in late)], key=lambda each: (each.at, each.pod.uid))
-        return known, [pod for pod in unknown if pod not in late]
+        return self.backfilled.ends(job, now, self.reservation.start.at if self.reservation is not None else now)
 
     def _unknown_ends(self, pods: Iterable[PodRecord]) -> str:
         """` No start can be reserved: the end of team/x is not declared.`."""
@@ -213,6 +182,8 @@ class Backfill:
 
     def _reserve(self, reservation: Reservation) -> None:
         before, self.reservation = self.reservation, reservation
+        nodes = {each.node for each in reservation.start.placements}
+        self._there = {pod.uid for node in nodes for pod in self._cluster.pods_on(node)}
         self._without.discard(reservation.key)
         if before is not None and before.key != reservation.key:
             self._forget(before)
@@ -263,16 +234,13 @@ class Backfill:
         has_come = reserved is not None and reserved.key == ticket.key and reserved.start.at <= now
         if not has_come and self._owed != ticket.key:
             return None
-        late = [
-            pod
-            for uid, end in self._backfilled.items()
-            if end <= now and (pod := self._cluster.pods.get(uid)) is not None and self._cluster.may_be_evicted(pod)
-        ]
-        victims = {pod.uid: pod for pod in self._whole(late)}
+        if any(pod.preempted_for == job.name for pod in self._cluster.leaving.values()):
+            return None  # they leave for it already
+        victims = {pod.uid: pod for pod in self._whole(self.backfilled.overdue(now))}
         answer = self._plan_without(job, victims.values())
         if not victims or not is_whole(answer):
             return None
-        for pod in sorted(victims.values(), key=lambda each: -each.priority):
+        for pod in sorted(victims.values(), key=self._worth, reverse=True):
             fewer = {uid: other for uid, other in victims.items() if (other.gang or uid) != (pod.gang or pod.uid)}
             without = self._plan_without(job, fewer.values())
             if is_whole(without):
@@ -280,6 +248,10 @@ class Backfill:
         assert isinstance(answer, Plan)
         why = f"it was backfilled, and outlived its declared run time; nodes were reserved for {job.name}"
         return Preemption(tuple(victims.values()), answer.placements, Cost(), why=why)
+
+    def _worth(self, pod: PodRecord) -> tuple[bool, int]:
+        """Whom to spare first: those whose budgets allow no disruption, then the most important."""
+        return any(budget.allowed <= 0 for budget in self._cluster.budgets.covering(pod)), pod.priority
 
     def _whole(self, pods: Iterable[PodRecord]) -> Iterable[PodRecord]:
         """A gang goes as a whole."""
@@ -293,9 +265,10 @@ class Backfill:
             return self._planning.plan(job)
 
     def pod_gone(self, uid: str) -> None:
-        """A pod has ended, or is deleted: with it gone, evicting those that are overdue may be enough."""
-        self._backfilled.pop(uid, None)
-        waiting = self._owed or (self.reservation.key if self.reservation is not None and self._due else "")
+        """A pod has ended, or is deleted: the start may be earlier, or evicting those that are overdue enough."""
+        self.backfilled.forget((uid,))
+        matters = self.reservation is not None and (self._due or uid in self._there)
+        waiting = self._owed or (self.reservation.key if self.reservation is not None and matters else "")
         if waiting:
             self._queue.activate(waiting)
 
@@ -322,23 +295,7 @@ class Backfill:
         self.reservation, self._due, self._owed = None, False, ""
         self._denied.clear()
         self._without.clear()
-        self._backfilled.clear()
-
-
-def _order(ticket: Ticket) -> tuple[int, float, str]:
-    return -ticket.priority, ticket.created, ticket.name
-
-
-def _goes_before(ticket: Ticket, reserved: Reservation, now: float) -> bool:
-    """Whether a job gets the reservation that another one has."""
-    if ticket.priority != reserved.priority:
-        return ticket.priority > reserved.priority
-    return _order(ticket) < reserved.order and now < reserved.made + _UNTOLD_S
-
-
-def _requests(pod: PodRecord) -> bool:
-    """Whether it asks for anything but its place among the pods of a node."""
-    return pod.shape is not None and any(amount > 0 for name, amount in pod.shape.traits.needed if name != "pods")
+        self.backfilled.clear()
 
 
 def _some(names: Iterable[str]) -> str:

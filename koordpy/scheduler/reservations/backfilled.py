@@ -1,0 +1,75 @@
+"""Pods that were let in before a reserved start, because they declare to end by then.
+
+Whoever is bound so carries an annotation with its bind, `koordpy.io/backfilled-until`: a scheduler that leads later
+knows it too. Between the decision and the watch's word it is known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import ceil
+
+from koordpy.api.errors import MalformedValue
+from koordpy.api.keys import BACKFILLED_UNTIL
+from koordpy.api.times import instant_of_seconds, seconds_of_instant
+from koordpy.plan.framework.job import Job
+from koordpy.plan.reservations.ends import NEVER, End, end_of, ends_of, run_time
+from koordpy.state.cluster import Cluster
+from koordpy.state.pods import PodRecord
+
+
+class Backfilled:
+    """Who was backfilled, and until when it may run."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._until: dict[str, float] = {}  # by UID, of this term of leadership
+
+    def let_in(self, pods: Iterable[PodRecord], now: float) -> None:
+        """They end before the reserved start, by their own declarations."""
+        for pod in pods:
+            self._until[pod.uid] = now + (run_time(pod, self._cluster) or 0.0)
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """They are gone, or are tried again: nobody may be in their way by then."""
+        for uid in uids:
+            self._until.pop(uid, None)
+
+    def clear(self) -> None:
+        self._until.clear()
+
+    def annotations(self, uid: str) -> Mapping[str, str]:
+        """What the bind of a pod has to say."""
+        until = self._until.get(uid)
+        return {BACKFILLED_UNTIL: instant_of_seconds(ceil(until))} if until is not None else {}
+
+    def until(self, pod: PodRecord) -> float | None:
+        """When it should have ended; None: it was not backfilled."""
+        known = self._until.get(pod.uid)
+        if known is not None or not pod.backfilled_until:
+            return known
+        try:
+            return seconds_of_instant(pod.backfilled_until)
+        except MalformedValue:
+            return None
+
+    def overdue(self, now: float) -> list[PodRecord]:
+        """Those that have outlived their declaration and may be evicted."""
+        found = []
+        for pod in self._cluster.pods.values():
+            until = self.until(pod) if pod.node else None
+            if until is None or not self._cluster.may_be_evicted(pod):
+                continue
+            if until <= now or end_of(pod, self._cluster, now) == NEVER:  # the annotation has whole seconds, rounded up
+                found.append(pod)
+        return found
+
+    def ends(self, job: Job, now: float, reserved_start: float) -> tuple[list[End], list[PodRecord]]:
+        """When others end. Of those that were backfilled and stay too long it is known: they leave when it is time."""
+        known, unknown = ends_of(job, self._cluster, now)
+        late = [pod for pod in unknown if self.until(pod) is not None and self._cluster.may_be_evicted(pod)]
+        if not late:
+            return known, unknown
+        at = max(now, reserved_start)
+        known = sorted([*known, *(End(at, pod) for pod in late)], key=lambda each: (each.at, each.pod.uid))
+        return known, [pod for pod in unknown if pod not in late]
