@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from koordpy.app.process import CannotStart
 
+_SERVING = re.compile(r"\bserving\b.*\bport=([0-9]+)")
 _LAST_LINES = 12
 _GRACE_S = 5.0  # for releasing the lease; it takes milliseconds
 
@@ -22,7 +24,7 @@ class SchedulerEnded(CannotStart):
 async def scheduler(kubeconfig: Path, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """A running scheduler, with the controllers that keep PodGroups true; it has ended when the block has."""
     command = ["-m", "koordpy", "run", "--with-controllers", "--kubeconfig", str(kubeconfig)]
-    serving = ["--bind-address", "127.0.0.1", "--port", "0", "--log-format", "console"]  # any port: nobody asks
+    serving = ["--bind-address", "127.0.0.1", "--port", "0", "--log-format", "console"]  # any port: the log says which
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -41,6 +43,14 @@ async def scheduler(kubeconfig: Path, log: Path) -> AsyncIterator[asyncio.subpro
         await _end(process)
 
 
+async def address(log: Path) -> str:
+    """Where the scheduler answers, as soon as it does."""
+    while True:
+        if found := _SERVING.search(_text(log)):
+            return f"http://127.0.0.1:{found[1]}"
+        await asyncio.sleep(0.1)
+
+
 async def report_death(process: asyncio.subprocess.Process, log: Path) -> None:
     """Wait for as long as the scheduler runs, then raise."""
     code = await process.wait()
@@ -50,8 +60,12 @@ async def report_death(process: asyncio.subprocess.Process, log: Path) -> None:
 
 def last_lines(log: Path) -> str:
     """The end of a log, indented."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]
+    lines = _text(log).splitlines()[-_LAST_LINES:]
     return "\n".join(f"  {line}" for line in lines) or "  (empty)"
+
+
+def _text(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

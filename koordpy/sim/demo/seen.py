@@ -89,6 +89,7 @@ class Seen:
         self.gangs: dict[str, PodGroup] = {}  # by namespace/name
         self.nodes: dict[str, Amounts] = {}  # what each can hold
         self.labels: dict[str, dict[str, str]] = {}  # of the nodes
+        self.told: list[tuple[str, str]] = []  # what happened, and why: a name and a paragraph each
         self.events: deque[tuple[float, Event]] = deque(maxlen=500)
         self.event_counts: dict[str, int] = {}
         self.changes: list[SeenPod] = []

@@ -27,13 +27,17 @@ from koordpy.kube.client import Client
 from koordpy.kube.errors import NotFound
 from koordpy.kube.http.transport import HttpTransport
 from koordpy.kube.watch.reflector import Reflector, Resource
-from koordpy.sim.demo.child import SchedulerEnded, last_lines, report_death, scheduler
+from koordpy.sim.demo.child import SchedulerEnded, address, last_lines, report_death, scheduler
 from koordpy.sim.demo.network import TOPOLOGIES, topology
+from koordpy.sim.demo.scenes.programme import SCENES
+from koordpy.sim.demo.scenes.stage import Stage
 from koordpy.sim.demo.seen import Event, EventSink, NodeSink, PodGroupSink, PodSink, Seen, SeenPod, State
+from koordpy.sim.demo.summary import summary
 from koordpy.sim.demo.view import Place, View
 from koordpy.sim.demo.words import names
 from koordpy.sim.demo.workload import CUES, SCHEDULER, SUBMITTED, Cue, bigger_node, demo_nodes, priority_class
 from koordpy.sim.embedded.server import EmbeddedServer
+from koordpy.sim.embedded.workloads.operators import definitions as operators
 
 _PODS = "/api/v1/namespaces/default/pods"
 _POD_GROUPS = f"/apis/{SIGS_GROUP}/{VERSION}/namespaces/default/podgroups"
@@ -44,7 +48,7 @@ _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{SCHEDULER
 _TICK_S = 0.25
 _CALM_S = 0.06  # a burst is over when nothing has changed for so long
 _MOST_PAUSES = 4
-_PATIENCE_S = 60.0  # five times what it takes; a demo that nobody watches must not hang
+_PATIENCE_S = 240.0  # five times what it takes; a demo that nobody watches must not hang
 
 
 async def run(view: View, *, stays: bool) -> None:
@@ -53,7 +57,7 @@ async def run(view: View, *, stays: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="koordpy-demo-") as directory:
         place = Place(Path(directory))
         async with EmbeddedServer(demo_nodes()) as server:
-            for definition in definitions():
+            for definition in [*definitions(), *operators.definitions()]:
                 await server.create(_DEFINITIONS, definition)
             await server.create(_PRIORITY_CLASSES, priority_class())
             await server.create(TOPOLOGIES, topology())
@@ -74,7 +78,8 @@ class Story:
     def __init__(self, client: Client, view: View, place: Place, *, stays: bool) -> None:
         self._client, self._view, self._place, self._stays = client, view, place, stays
         self._seen = Seen()
-        self._over = asyncio.Event()  # nothing more will happen by itself
+        self._stage = Stage(client, view, self._seen, place)
+        self._over = asyncio.Event()  # of the first half: nothing more will happen by itself
 
     async def play(self, process: asyncio.subprocess.Process) -> None:
         async with asyncio.TaskGroup() as group:
@@ -100,6 +105,9 @@ class Story:
                 await self._scheduler_leads()
                 await self._submit_all()
                 await self._over.wait()
+                self._seen.told += summary(self._seen)
+                for scene in SCENES:
+                    self._seen.told.append(await scene(self._stage))
         except TimeoutError:
             raise self._stuck() from None
         self._view.refresh(self._seen)
@@ -118,6 +126,7 @@ class Story:
                 holder = None
             if holder:
                 self._view.say(self._seen, f"the scheduler holds its lease as {holder}")
+                self._place.server = await address(self._place.log)
                 return
             await asyncio.sleep(0.1)
 
@@ -176,9 +185,8 @@ class Story:
         return any(self._seen.gangs[gang].status.phase != "Finished" for gang in ended if gang in self._seen.gangs)
 
     def _stuck(self) -> SchedulerEnded:
-        waiting = (
-            names(pod.name for pod in self._seen.pods.values() if not self._settled(pod)) or "the scheduler's lease"
-        )
+        unsettled = (pod.name for pod in self._seen.pods.values() if not self._settled(pod))
+        waiting = self._stage.waits_for or names(unsettled) or "the scheduler's lease"
         return SchedulerEnded(
             f"the demo is not over after {_PATIENCE_S:g} s, it waits for {waiting}; the end of the scheduler's log:\n"
             f"{last_lines(self._place.log)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -11,11 +12,12 @@ from koordpy.sim.demo.seen import Seen
 from koordpy.sim.demo.workload import SCHEDULER
 
 
-@dataclass(frozen=True)
+@dataclass
 class Place:
     """Where things are while the demo is up."""
 
     directory: Path
+    server: str = ""  # where the scheduler answers, once it does
 
     @property
     def kubeconfig(self) -> Path:
@@ -34,8 +36,8 @@ class Place:
         override = f'{{"spec":{{"schedulerName":"{SCHEDULER}"}}}}'
         return [
             f"export KUBECONFIG={self.kubeconfig}",
-            "kubectl get podgroups,pods -o wide",
-            "kubectl describe podgroup huge   # why it is pending; its pods say so too",
+            "kubectl get pg,pods -o wide",
+            f"koordpy explain default/huge --server {self.server}   # why?",
             f"kubectl create -f {self.bigger_node}   # all 6 start",
             f"kubectl run mine --image=any \\\n    --overrides='{override}'",
         ]
@@ -50,8 +52,19 @@ class View(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
+    linger_s: float  # how long a reader needs for what a scene has told
+
     def say(self, seen: Seen, text: str) -> None:
         """What the demo does now."""
+
+    def open(self, seen: Seen, title: str, workloads: Collection[str]) -> None:
+        """A scene begins, and what it is about."""
+
+    def tell(self, seen: Seen, what: str, text: str) -> None:
+        """What a scene has read; `what` is one word."""
+
+    def transcript(self, seen: Seen, command: str, lines: list[str]) -> None:
+        """A command, and what it printed."""
 
     def refresh(self, seen: Seen) -> None:
         """Show what is new; called a few times a second."""

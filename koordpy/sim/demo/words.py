@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterable
 
 from koordpy.api.podgroup.coscheduling import PodGroup
 from koordpy.sim.demo.workload import GPU
 from koordpy.state.requests import Amounts
+
+_UID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def short(text: str) -> str:
+    """Names that the grouper made, without the UID in them: `pg-mnist-…`."""
+    return _UID.sub("-…", text)
 
 
 def cores(milli: int) -> str:
@@ -57,6 +66,12 @@ def phase_of(gang: PodGroup) -> str:
 def reason_in(message: str) -> str:
     """The scheduler's words without those about preemption: whom it evicts is told otherwise."""
     return message.partition(" preemption: ")[0]
+
+
+def folded(line: str, width: int) -> str:
+    """A line of somebody else's, broken where it would be too wide; what follows is indented under its beginning."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True) or line
 
 
 def count(number: int, noun: str) -> str:

@@ -26,7 +26,7 @@ Obj = dict[str, Any]
 
 SCHEDULER = "koord-scheduler"
 GPU = "nvidia.com/gpu"
-_LABEL = "app"
+APP = "app"
 _HIGH = "high"
 
 
@@ -74,7 +74,7 @@ class Workload:
     def _pod(self, number: int) -> Obj:
         requests = {"cpu": self.cpu, "memory": self.memory} | ({GPU: str(self.gpus)} if self.gpus else {})
         resources: Obj = {"requests": requests} | ({"limits": {GPU: str(self.gpus)}} if self.gpus else {})
-        labels = {_LABEL: self.name} | ({POD_GROUP: self.name} if self.is_gang else {})
+        labels = {APP: self.name} | ({POD_GROUP: self.name} if self.is_gang else {})
         metadata: Obj = {"name": f"{self.name}-{number}", "labels": labels}
         if self.run_s is not None:
             metadata["annotations"] = {RUN_SECONDS: str(self.run_s + self.step_s * (number % self.steps))}
@@ -144,7 +144,7 @@ def priority_class() -> Obj:
 def workload_of(meta: ObjectMeta) -> str:
     """The heading a pod is shown under; a visitor's pods have no label of ours and go by their gang or their name."""
     member = membership_of(meta)
-    return meta.labels.get(_LABEL) or (member.gang.partition("/")[2] if member is not None else meta.name)
+    return meta.labels.get(APP) or (member.gang.partition("/")[2] if member is not None else meta.name)
 
 
 def demo_nodes() -> list[Obj]:

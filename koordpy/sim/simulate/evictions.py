@@ -1,0 +1,137 @@
+"""Evictions: each victim was told for whom it goes, that job is more important, and it fits by it and not without it.
+
+Victims leave one by one, so those of one preemptor are looked at together, some seconds after the last of them. What
+nobody could foresee is not blamed on anybody: a node that changed, another leader, a member that its owner took away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from koordpy.sim.embedded.store import Change
+from koordpy.sim.simulate.pieces import Pieces
+from koordpy.sim.simulate.placing import fit_in, needed
+from koordpy.sim.simulate.truth import (
+    Amounts,
+    Truth,
+    asked,
+    condition,
+    is_finished,
+    is_ours,
+    is_pending,
+    is_terminating,
+    key_of,
+    node_of,
+)
+
+Json = dict[str, Any]
+
+_TOLD = re.compile(r".*preemptor: (?P<job>\S+), triggerpod: (?P<pod>\S+)")
+_SILENCE_S = 5.0  # after which no other victim of the same preemptor is expected
+_LATE_S = 20.0  # what has become free since then may not be known
+
+
+@dataclass
+class _Batch:
+    """The victims of one preemptor, and what was free without them when the first one left."""
+
+    needs: list[Json]  # pods that have to start together
+    gang: str
+    since: float
+    free: dict[str, Amounts]
+    known: dict[str, Amounts]  # the same, without what became free lately
+    last: float = 0.0
+    victims: list[Json] = field(default_factory=list)
+
+
+class Evictions:
+    def __init__(self, truth: Truth, pieces: Pieces, tell: Callable[[str], None]) -> None:
+        self._truth, self._pieces, self._tell = truth, pieces, tell
+        self._batches: dict[str, _Batch] = {}  # by the preemptor
+        self._freed: list[tuple[float, Json]] = []  # pods that ended, and when
+
+    def look(self, change: Change) -> None:
+        """A pod has changed."""
+        pod, old = change.new.obj, change.old.obj if change.old is not None else None
+        if old is None or not node_of(pod):
+            return
+        ends = (change.kind == "DELETED" or is_finished(pod)) and not is_finished(old)
+        if ends:
+            self._freed = [each for each in self._freed if each[0] > _now() - _LATE_S]
+            self._freed.append((_now(), old))
+        if change.kind != "DELETED" and is_terminating(pod) and not is_terminating(old):
+            self._look_at_victim(pod)
+
+    def check(self) -> None:
+        """Whose last victim has left some time ago."""
+        for job, batch in list(self._batches.items()):
+            if _now() - batch.last > _SILENCE_S:
+                del self._batches[job]
+                self._judge(job, batch)
+
+    def _look_at_victim(self, pod: Json) -> None:
+        why = condition(pod, "DisruptionTarget")
+        told = _TOLD.fullmatch(why.get("message", "")) if why.get("reason") == "PreemptionByScheduler" else None
+        if told is None:
+            return  # its owner deleted it
+        trigger = self._truth.find("pods", *told["pod"].split("/"))
+        if trigger is None or not is_pending(trigger):
+            return  # gone meanwhile
+        if not self._is_allowed(trigger, pod):
+            self._tell(f"{key_of(pod)} was evicted for {told['pod']}, which is not more important")
+        batch = self._batches.get(told["job"]) or self._begin(told["job"], trigger)
+        batch.victims.append(pod)
+        batch.last = _now()
+
+    def _is_allowed(self, trigger: Json, victim: Json) -> bool:
+        """Between queues it is shares that count, and not priority."""
+        by_right = bool(self._truth.all("queues.scheduling.run.ai"))
+        return by_right or trigger["spec"].get("priority", 0) > victim["spec"].get("priority", 0)
+
+    def _begin(self, job: str, trigger: Json) -> _Batch:
+        gangs = self._truth.gangs()
+        name = self._truth.gang_of(trigger) or ""
+        gang = gangs.get(name)
+        waiting = [pod for pod in gang.members if is_pending(pod)] if gang else []
+        needs = (needed(gang, waiting) if gang else [trigger]) or [trigger]
+        leaving = {pod["metadata"]["uid"] for pod in self._truth.pods if is_terminating(pod)}
+        free, known = self._truth.free(without=leaving), self._truth.free()
+        for _, pod in self._freed:
+            _take(known, pod)
+        batch = self._batches[job] = _Batch(needs, name, _now(), free, known)
+        return batch
+
+    def _judge(self, job: str, batch: _Batch) -> None:
+        if self._pieces.is_excused(batch.gang, batch.since):
+            return
+        names = [key_of(pod) for pod in batch.victims]
+        room = {name: dict(has) for name, has in batch.free.items()}
+        for pod in batch.victims:
+            _take(room, pod, sign=-1)
+        if not fit_in(self._truth, batch.needs, room):
+            self._tell(f"{names} were evicted for {job}, which does not fit by that: {room}")
+        own = {pod["metadata"]["uid"] for pod in batch.needs}
+        for pod in self._truth.pods:  # binds that were under way, and promises
+            bound_since = node_of(pod) and is_ours(pod) and pod["metadata"]["uid"] not in own
+            _take(batch.known, pod, node=node_of(pod) if bound_since else pod["status"].get("nominatedNodeName", ""))
+        if not self._is_complicated() and fit_in(self._truth, batch.needs, batch.known):
+            self._tell(f"{names} were evicted for {job}, which fitted without that: {batch.known}")
+
+    def _is_complicated(self) -> bool:
+        """Limits of queues may be what is in the way, and what a NonStrict gang keeps nobody can see."""
+        queues = self._truth.all("queues.scheduling.run.ai")
+        return bool(queues) or any("NonStrict" in str(pod["metadata"].get("annotations")) for pod in self._truth.pods)
+
+
+def _take(room: dict[str, Amounts], pod: Json, *, sign: int = 1, node: str | None = None) -> None:
+    has = room.get(node_of(pod) if node is None else node, {})  # of a node that is not there nothing is taken
+    for key, amount in asked(pod).items():
+        has[key] = has.get(key, 0) - sign * amount
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

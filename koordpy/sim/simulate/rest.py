@@ -1,0 +1,130 @@
+"""What has to be true once faults have stopped and some time has passed: nothing pending that fits, every status true.
+
+Each check says what is wrong now; whoever asks gives the system time, and asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from koordpy.sim.simulate.placing import fit_in, needed
+from koordpy.sim.simulate.reading import KOORDINATOR, Gang, gang_of
+from koordpy.sim.simulate.truth import (
+    Amounts,
+    Truth,
+    asked,
+    condition,
+    is_odd,
+    is_pending,
+    is_terminating,
+    key_of,
+    limit_of,
+    queue_of,
+)
+
+Json = dict[str, Any]
+
+_FIXED = 100  # from this priority on work of a queue counts against its quota, which is not looked at here
+
+
+def wrong_at_rest(truth: Truth) -> list[str]:
+    return [*_pending_that_fit(truth), *_untold(truth)]
+
+
+# --- pending ---
+
+
+def _pending_that_fit(truth: Truth) -> Iterator[str]:
+    gangs = truth.gangs()
+    pending = [pod for pod in truth.pods if is_pending(pod)]
+    if any(_accumulates(pod, gangs) for pod in pending):
+        return  # what such gangs keep while they wait no other process knows of
+    for name, gang in sorted(gangs.items()):
+        waiting = [pod for pod in gang.members if is_pending(pod) and not is_odd(pod)]
+        if waiting and (need := needed(gang, waiting)) and _could_start(truth, need):
+            yield f"gang {name} is pending, and {len(need)} of its pods fit: {truth.free()}"
+    alone = [pod for pod in pending if truth.gang_of(pod) is None]
+    for pod in alone:
+        if not is_odd(pod) and _could_start(truth, [pod]):
+            yield f"{key_of(pod)} is pending, and fits: {truth.free()}"
+
+
+def _accumulates(pod: Json, gangs: dict[str, Gang]) -> bool:
+    gang = gangs.get(gang_of(pod) or "")
+    said = [pod["metadata"], gang.object_metadata if gang else {}]
+    return any((meta.get("annotations") or {}).get(f"{KOORDINATOR}/mode") == "NonStrict" for meta in said)
+
+
+def _could_start(truth: Truth, pods: list[Json]) -> bool:
+    return fit_in(truth, pods, _unpromised(truth, pods)) and _queue_lets(truth, pods)
+
+
+def _unpromised(truth: Truth, pods: list[Json]) -> dict[str, Amounts]:
+    """Free, and not kept for those that are nominated."""
+    free, own = truth.free(), {pod["metadata"]["uid"] for pod in pods}
+    for pod in truth.pods:
+        node = pod["status"].get("nominatedNodeName", "")
+        if is_pending(pod) and node in free and pod["metadata"]["uid"] not in own:
+            for key, need in asked(pod).items():
+                free[node][key] = free[node].get(key, 0) - need
+    return free
+
+
+def _queue_lets(truth: Truth, pods: list[Json]) -> bool:
+    if not truth.all("queues.scheduling.run.ai") or not queue_of(pods[0]):
+        return True
+    path = list(truth.queue_path(queue_of(pods[0])))
+    if not path or max(pod["spec"].get("priority", 0) for pod in pods) >= _FIXED:
+        return False
+    asks = sum(asked(pod).get("cpu", 0) for pod in pods)
+    limits = ((limit_of(queue), truth.allocated(queue["metadata"]["name"])) for queue in path)
+    return all(limit is None or has + asks <= limit for limit, has in limits)
+
+
+def _untold(truth: Truth) -> Iterator[str]:
+    for pod in truth.pods:
+        if is_pending(pod) and not is_odd(pod) and condition(pod, "PodScheduled").get("status") != "False":
+            yield f"{key_of(pod)} is pending, and nobody says why"
+
+
+# --- statuses ---
+
+
+def untrue_statuses(truth: Truth) -> Iterator[str]:
+    yield from _pod_group_statuses(truth)
+    yield from _queue_statuses(truth)
+    yield from _queue_job_statuses(truth)
+
+
+def _pod_group_statuses(truth: Truth) -> Iterator[str]:
+    for name, gang in sorted(truth.gangs().items()):
+        status = gang.status
+        if status is None or status.get("phase") in (None, "", "Finished", "Failed") or "running" not in status:
+            continue  # what has ended stays as it was when its pods are gone
+        phases = [pod["status"].get("phase") for pod in gang.members]
+        if status["running"] != phases.count("Running"):
+            yield f"PodGroup {name} says running {status['running']}, and {phases.count('Running')} are"
+
+
+def _queue_statuses(truth: Truth) -> Iterator[str]:
+    for queue in truth.all("queues.scheduling.run.ai"):
+        name = queue["metadata"]["name"]
+        said = (queue.get("status") or {}).get("allocated", {}).get("cpu", "0")
+        told = int(said[:-1]) if str(said).endswith("m") else int(float(said) * 1000)
+        if told != truth.allocated(name) and not name.startswith("odd"):
+            yield f"queue {name} says that {told} is allocated, and {truth.allocated(name)} is"
+
+
+def _queue_job_statuses(truth: Truth) -> Iterator[str]:
+    for job in truth.all("queuejobs.arbitrator.incubator.k8s.io"):
+        name, uid = job["metadata"]["name"], job["metadata"]["uid"]
+        pods = [pod for pod in truth.pods if _controlled_by(pod, uid) and not is_terminating(pod)]
+        running = sum(pod["status"].get("phase") == "Running" for pod in pods)
+        status = job.get("status") or {}
+        if status.get("running", 0) != running:
+            yield f"QueueJob {name} says running {status.get('running', 0)}, and {running} are"
+
+
+def _controlled_by(pod: Json, uid: str) -> bool:
+    return any(owner["uid"] == uid for owner in pod["metadata"].get("ownerReferences") or ())
