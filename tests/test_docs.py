@@ -33,3 +33,15 @@ def test_links_lead_somewhere(page):
 def test_readme_lists_every_guide():
     listed = {(ROOT / link).resolve() for link in links(ROOT / "README.md") if "#" not in link}
     assert [page.name for page in ROOT.glob("docs/*.md") if page.resolve() not in listed] == []
+
+
+SHOWN = sorted([*PAGES, *ROOT.glob("examples/**/*.yaml"), *ROOT.glob("charts/koordpy/templates/*.txt")])
+
+
+@pytest.mark.parametrize("page", [page for page in SHOWN if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_kubectl_is_told_whose_podgroups(page):
+    """Several API groups have PodGroups, and without a word kubectl takes those of Kubernetes itself, or KAI's."""
+    ambiguous = re.findall(
+        r"kubectl (?:get|describe|patch|delete|wait|annotate) .*?podgroups?(?![.\w-]).*", page.read_text()
+    )
+    assert [line for line in ambiguous if "shows those" not in line] == []

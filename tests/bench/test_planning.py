@@ -28,6 +28,10 @@ TINY = Sizes(
     fabric_nodes=40,
     fabric_gangs=(2, 16),
     queues=((6, 2),),
+    asked_nodes=(10,),
+    questions=2,
+    reserving_nodes=10,
+    reserving_gang=4,
     network_nodes=48,
     gangs=20,
 )

@@ -15,6 +15,7 @@ CRI_TOOLS = "v1.36.0"
 COREDNS = "v1.14.2"
 # Of these only the definitions are used: the chart makes objects of them.
 CERT_MANAGER = "github.com/cert-manager/cert-manager@v1.18.2"
+TRAINING_OPERATOR = "github.com/kubeflow/training-operator@v1.9.3"
 PROMETHEUS_OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 
 # Names the cache directory: another version is built beside the old one, which other checkouts may still use.

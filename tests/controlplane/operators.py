@@ -1,12 +1,13 @@
-"""The definitions of other operators that koordpy's chart makes objects of, as their Go modules have them."""
+"""The definitions of other operators, as their Go modules have them: what the chart makes objects of, and workloads."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
-from tests.controlplane.components import CERT_MANAGER, PROMETHEUS_OPERATOR
+from tests.controlplane.components import CERT_MANAGER, PROMETHEUS_OPERATOR, TRAINING_OPERATOR
 from tests.controlplane.golang import module_directory
 
 Json = dict[str, Any]
@@ -21,8 +22,17 @@ _FILES = {
 
 
 def definitions() -> list[Json]:
-    """The CustomResourceDefinitions, downloaded where the module is not in Go's cache yet."""
-    paths = [module_directory(module) / name for module, names in _FILES.items() for name in names]
+    """The CustomResourceDefinitions that the chart needs, downloaded where the module is not in Go's cache yet."""
+    return _read(_FILES)
+
+
+def pytorchjob() -> list[Json]:
+    """The CustomResourceDefinition of the training operator."""
+    return _read({TRAINING_OPERATOR: ("manifests/base/crds/kubeflow.org_pytorchjobs.yaml",)})
+
+
+def _read(files: Mapping[str, Sequence[str]]) -> list[Json]:
+    paths = [module_directory(module) / name for module, names in files.items() for name in names]
     found = [yaml.safe_load(path.read_text()) for path in paths]
     # cert-manager's have templates in their labels.
     return [each | {"metadata": {"name": each["metadata"]["name"]}} for each in found]

@@ -86,6 +86,20 @@ def test_panels_have_an_id_of_their_own_and_do_not_overlap():
         assert one["x"] + one["w"] <= 24
 
 
+@pytest.mark.parametrize("prefix", ["koordpy_queue_", "koordpy_reserv", "koordpy_backfilled_", "koordpy_answer_"])
+def test_what_queues_reservations_and_answers_tell_is_shown(prefix):
+    shown = {re.sub(r"_(bucket|sum|count)$", "", each.name) for expr in EXPRESSIONS for each in selectors_in(expr)}
+    told = {re.sub(r"_(bucket|sum|count)$", "", name) for name in exported() if name.startswith(prefix)}
+    assert told
+    assert told <= shown
+
+
+def test_panels_are_below_the_row_that_they_belong_to():
+    """Grafana takes a panel for part of the last row above it; the file has them in that order."""
+    tops = [(panel["gridPos"]["y"], panel["gridPos"]["x"]) for panel in DASHBOARD["panels"]]
+    assert tops == sorted(tops)
+
+
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
 def test_a_panel_says_what_it_shows(panel):
     assert panel["description"]
@@ -103,7 +117,7 @@ def test_a_legend_uses_labels_that_are_left(title, target):
 # --- the guides ---
 
 
-@pytest.mark.parametrize("page", ["monitoring.md", "running.md", "gangs.md", "preemption.md", "topology.md"])
+@pytest.mark.parametrize("page", sorted(path.name for path in ROOT.glob("docs/*.md")))
 def test_a_guide_names_metrics_that_there_are(page):
     text = (ROOT / "docs" / page).read_text()
     named = set(re.findall(r"`((?:koordpy|scheduler)_[a-z_]+)(?=[`{ ])", text))

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from koordpy.scheduler.answers import explaining
+from koordpy.scheduler.answers.starts import Forward
 from tests.scenarios.world import World, embedded_world, real_world
 
 
@@ -20,3 +22,10 @@ async def virtual() -> AsyncIterator[World]:
     """The embedded API alone: for what would take minutes by a real clock, or has a hundred variants."""
     async with embedded_world() as world:
         yield world
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, all changes are tried, and the queue is played to its end."""
+    monkeypatch.setattr(explaining, "BUDGET_S", 60.0)
+    monkeypatch.setitem(Forward.__init__.__kwdefaults__, "budget_s", 60.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from koordpy.sim.simulate.reading import SUBGROUP
 from tests.scenarios.api import MERGE
 from tests.scenarios.ground import Json
 from tests.scenarios.mirror import KAI_GROUPS, NATIVE_GROUPS, SPECS
 from tests.scenarios.pods import PodVerbs
-from tests.scenarios.reading import SUBGROUP
 
 _KINDS = {KAI_GROUPS: "PodGroup", NATIVE_GROUPS: "PodGroup", SPECS: "SchedulingSpec"}
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from koordpy.api.quantity import milli_units, units
+from koordpy.sim.simulate.reading import Gang, Objects, job_of, read_gangs
 from tests.scenarios.evictions import Evictions
 from tests.scenarios.mirror import GROUPS, KAI_GROUPS, NATIVE_GROUPS, NODES, PODS, SPECS, Mirror
 from tests.scenarios.objects import is_finished, node_of
-from tests.scenarios.reading import Gang, Objects, job_of, read_gangs
 
 Json = dict[str, Any]
 

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from koordpy.sim.simulate.reading import gang_of
 from tests.scenarios.mirror import PODS
 from tests.scenarios.objects import TIMED_OUT, gang, is_finished, node_of
-from tests.scenarios.reading import gang_of
 from tests.scenarios.world import World
 
 _MOST_GANGS = 8

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from koordpy.scheduler.answers import explaining
 from tests.scenarios.network import gathering, must
 from tests.scenarios.objects import gang
+from tests.scenarios.questions import JOBS, explained, jobs
 from tests.scenarios.world import World
 
-JOBS = "/apis/koordpy.io/v1alpha1/jobs"
-
-Json = dict[str, Any]
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is, all changes are tried."""
-    monkeypatch.setattr(explaining, "BUDGET_S", 60.0)
-
-
-async def jobs(world: World) -> list[Json]:
-    await world.caught_up()
-    status, answer = await world.http(JOBS)
-    assert status == 200, answer
-    assert (answer["apiVersion"], answer["kind"]) == ("koordpy.io/v1alpha1", "JobList")
-    return answer["items"]
-
-
-async def explained(world: World, name: str) -> Json:
-    await world.caught_up()
-    status, answer = await world.http(f"{JOBS}/{world.namespace}/{name}")
-    assert status == 200, answer
-    return answer
+pytestmark = pytest.mark.usefixtures("patient")
 
 
 async def test_a_gang_that_does_not_fit_is_listed_with_its_message(world: World) -> None:

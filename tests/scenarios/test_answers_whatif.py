@@ -4,32 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 
-from koordpy.scheduler.answers import explaining
 from tests.builders import pod_json
 from tests.scenarios.objects import gang
+from tests.scenarios.questions import WHATIF, Json, what_if
+from tests.scenarios.queueing import RUN_TIME
 from tests.scenarios.world import World
 
-WHATIF = "/apis/koordpy.io/v1alpha1/whatif"
-
-Json = dict[str, Any]
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is, all changes are tried."""
-    monkeypatch.setattr(explaining, "BUDGET_S", 60.0)
-
-
-async def what_if(world: World, *objects: Json, query: str = "", status: int = 200) -> Json:
-    body = msgspec.json.encode(list(objects)) if objects else b""
-    await world.caught_up()
-    found, answer = await world.http(f"{WHATIF}?{query}" if query else WHATIF, body)
-    assert found == status, answer
-    return answer
+pytestmark = pytest.mark.usefixtures("patient")
 
 
 def members(world: World, name: str, count: int, **given: Any) -> list[Json]:
@@ -78,6 +62,22 @@ async def test_the_victims_that_are_named_are_those_that_are_evicted(world: Worl
     await world.gone(name)
     await world.bound("high")
     assert [{"pod": f"{world.namespace}/high", "node": node} for node in world.node_names("high")] == job["placement"]
+
+
+async def test_a_job_that_would_delay_a_reserved_start_starts_later(world: World) -> None:
+    await world.nodes(2, cpu=1)
+    await world.timed("busy", seconds=600)
+    await world.starts_now("busy")
+    await world.timed("a-1", "a-2", seconds=100, annotations=gang("a", minimum=2))
+    await world.says("a-1", "reserved to start at")
+    short, long = (
+        pod_json("new", namespace=world.namespace, cpu=1, annotations={RUN_TIME: f"{seconds}s"})
+        for seconds in (60, 900)
+    )
+    assert (await what_if(world, short))["verdict"] == "Now"
+    answer = await what_if(world, long)
+    assert answer["verdict"] == "Later"
+    assert answer["jobs"][0]["explanation"]["reason"] == "Reservation"
 
 
 async def test_nodes_that_are_added_count(world: World) -> None:

@@ -164,6 +164,19 @@ async def test_after_a_restart_the_promise_is_the_upper_bound(world: World) -> N
     assert world.reserved_start(gang="big") == before
 
 
+async def test_who_was_backfilled_is_known_after_a_restart(world: World) -> None:
+    world.observer.evictions.by_right = True
+    await big_waits(world, busy_s=4)
+    await world.reserved(gang="big", within=4)
+    await world.timed("small", seconds=1)
+    await world.starts_now("small")
+    await world.restart()
+    await world.finish("busy-1", "busy-2")
+    await world.evicted("small")
+    await world.gone("small")
+    await world.bound(*BIG)
+
+
 async def test_a_promise_that_was_made_before_a_restart_is_removed_when_the_job_starts(world: World) -> None:
     await big_waits(world)
     await world.reserved(gang="big", within=600)

@@ -129,6 +129,23 @@ async def test_a_gang_that_gives_more_room_than_is_needed_is_spared_for_a_smalle
     await world.evicted(*members("small", 2))
 
 
+@pytest.mark.parametrize("first", ["single", "gang"])
+async def test_one_pod_leaves_rather_than_a_gang_of_two(world: World, first: str) -> None:
+    """Either is one broken job; whoever is older."""
+    await world.nodes(1, cpu=3)
+    for each in (first, "gang" if first == "single" else "single"):
+        if each == "single":
+            await world.pods("single", cpu=1)
+            await world.bound("single")
+        else:
+            await world.pods("g-1", "g-2", annotations=gang("g", minimum=2), cpu=1)
+            await world.bound("g-1", "g-2")
+    await world.urgent("high", cpu=1)
+    await world.evicted("single")
+    await world.gone("single")
+    await world.bound("high")
+
+
 async def test_one_gang_is_broken_rather_than_two(world: World) -> None:
     await world.nodes(7, cpu=1)
     for name, size in (("a", 2), ("b", 2), ("c", 3)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.scenarios.network import INDEX, gathering, must, prefer
-from tests.scenarios.objects import gang, members, node_of
+from tests.scenarios.objects import KOORDINATOR, gang, members, node_of
 from tests.scenarios.world import World
 
 FOUR = {"s1/b1": "n1 n2", "s1/b2": "n3 n4"}
@@ -95,6 +95,21 @@ async def test_members_beyond_the_minimum_start_along_only_where_they_fit(world:
     await world.ungate(*reversed(members("a", 5)))
     bound = await world.some_bound(3, *members("a", 5))
     assert set(world.spines(*bound)) == {"s1"}
+
+
+@pytest.mark.parametrize("policy", ["once-satisfied", "waiting-and-running"])
+async def test_of_members_beyond_the_minimum_as_many_start_as_fit_later(world: World, policy: str) -> None:
+    await world.topology()
+    await world.fabric({"s1/b1": "n1 n2", "s2/b2": "n8 n9"}, cpu=1)
+    says = {f"{KOORDINATOR}/match-policy": policy}
+    await world.pod_group("a", minimum=2, annotations=gathering(must("SpineLayer")) | says)
+    await world.pods(*members("a", 5), gang="a", cpu=1)
+    await world.bound("a-1", "a-2")
+    (spine,) = set(world.spines("a-1", "a-2"))
+    await world.fabric({f"{spine}/b3": "n3"}, cpu=2)
+    await world.bound("a-3", "a-4")
+    assert world.node_names("a-3", "a-4") == ["n3", "n3"]
+    await world.pending("a-5")
 
 
 async def test_a_replacement_goes_as_near_as_it_can_where_that_is_all_it_asks(world: World) -> None:
