@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
+import logging
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
+import structlog
 
 from bench import jobs
 from bench.figures import BenchError, Figure
@@ -18,6 +22,7 @@ from bench.live.schedulers import SCHEDULERS
 from bench.live.workload import Workload
 from bench.live.workloads import workload
 from bench.machine import description
+from bench.philly import backfill, fairness
 from bench.planning import report as planning_report
 from bench.planning import suite
 from bench.record import last_figures, new_record, save
@@ -34,6 +39,9 @@ _TRACES = click.option(
     show_default=True,
     help="Where the traces are; without them, jobs of the same shape are made up.",
 )
+_JOBS = click.option(
+    "--jobs", "count", type=click.IntRange(2), default=3000, show_default=True, help="How many jobs of the trace."
+)
 
 
 @click.group()
@@ -41,6 +49,9 @@ def main() -> None:
     """Figures about koordpy, recorded in the user's cache. Linux only: it reads /proc."""
     if sys.platform != "linux":
         sys.exit("the bench reads what processes use from /proc, which only Linux has")
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR)
+    )  # of schedulers in this process
 
 
 @main.command()
@@ -85,8 +96,32 @@ def job_controllers(count: int, pods: int) -> None:
             figures += jobs.measure(contender, count, pods)
     except (BenchError, BuildError, StartError) as error:
         sys.exit(f"error: {error}")
-    print(f"\n{planning_report.report(figures, last, 'job controllers')}\n")
-    print(f"recorded in {save(new_record(figures, about))}\n", flush=True)
+    _keep(figures, "job controllers", about, last)
+
+
+@main.command("backfill")
+@_JOBS
+@_TRACES
+def backfill_on_trace(count: int, traces: Path) -> None:
+    """Waits with and without backfill on the Philly trace, in virtual time; each way is recorded when it is done."""
+    about, last = _begin()
+    try:
+        for figures in backfill.figures(traces, count, _say):
+            _keep(figures, "backfill, Philly trace", about, last)
+    except BenchError as error:
+        sys.exit(f"error: {error}")
+
+
+@main.command("fairness")
+@_JOBS
+@_TRACES
+def fairness_on_trace(count: int, traces: Path) -> None:
+    """Five queues on the Philly trace, in virtual time: what each has, beside its fair share."""
+    about, last = _begin()
+    try:
+        _keep(fairness.figures(traces, count, _say), "five queues, Philly trace", about, last)
+    except BenchError as error:
+        sys.exit(f"error: {error}")
 
 
 @main.command("compare")
@@ -125,19 +160,38 @@ def show(traces: Path) -> None:
 @main.command()
 @click.option("--to", "directory", type=click.Path(path_type=Path, file_okay=False), default="docs", show_default=True)
 def plot(directory: Path) -> None:
-    """Draw the newest record of each figure: benchmarks.png and planning.png."""
+    """Draw the newest record of each figure, where there is one: benchmarks.png, planning.png, philly.png."""
     from bench import plot as drawing  # noqa: PLC0415 - only this needs matplotlib
+    from bench.philly import plot as philly  # noqa: PLC0415
 
     last = last_figures()
     figures = {name: figure for name, (_, figure) in last.items()}
     shown = {name for panel in drawing.PANELS for name in (each.name for each in drawing.bars(panel, figures).values())}
+    where = drawing.caption((last[name][0] for name in shown), description()["machine"]) if shown else ""
+    _draw(directory / "benchmarks.png", lambda path: drawing.draw_schedulers(figures, path, where))
+    _draw(directory / "planning.png", lambda path: drawing.draw_growth(figures, path))
+    _draw(directory / "philly.png", lambda path: philly.draw(last, path))
+
+
+def _draw(path: Path, draw: Callable[[Path], None]) -> None:
     try:
-        where = drawing.caption((last[name][0] for name in shown), description()["machine"]) if shown else ""
-        drawing.draw_schedulers(figures, directory / "benchmarks.png", where)
-        drawing.draw_growth(figures, directory / "planning.png")
+        draw(path)
     except BenchError as error:
-        sys.exit(f"error: {error}")
-    print(f"drawn: {directory / 'benchmarks.png'}, {directory / 'planning.png'}")
+        print(f"{path} is left as it is: {error}")
+    else:
+        print(f"drawn: {path}")
+
+
+@main.command()
+@click.option("--to", "directory", type=click.Path(path_type=Path, file_okay=False), default="docs", show_default=True)
+def pictures(directory: Path) -> None:
+    """Play two stories on a cluster in memory, and draw what was seen: queues.png and backfill.png (3 minutes)."""
+    from bench.pictures import gantt, shares  # noqa: PLC0415 - only these need matplotlib
+
+    directory.mkdir(parents=True, exist_ok=True)
+    shares.draw(asyncio.run(shares.play()), directory / "queues.png")
+    gantt.draw(asyncio.run(gantt.play()), directory / "backfill.png")
+    print(f"drawn: {directory / 'queues.png'}, {directory / 'backfill.png'}")
 
 
 def _begin() -> tuple[dict[str, str], Last]:
@@ -153,7 +207,11 @@ def _plan(sizes: suite.Sizes, about: dict[str, str], last: Last, traces: Path = 
         figures = suite.run(sizes, _say, traces)
     except BenchError as error:
         sys.exit(f"error: {error}")
-    print(f"\n{planning_report.report(figures, last)}\n")
+    _keep(figures, "planning, in memory", about, last)
+
+
+def _keep(figures: list[Figure], title: str, about: dict[str, str], last: Last) -> None:
+    print(f"\n{planning_report.report(figures, last, title)}\n")
     print(f"recorded in {save(new_record(figures, about))}\n", flush=True)
 
 

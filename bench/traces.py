@@ -40,6 +40,7 @@ class TraceJob(NamedTuple):
     submitted_s: float  # since the first of the trace
     duration_s: float
     roles: tuple[Role, ...]
+    team: str = ""  # whose it is, where the trace says so
 
     @property
     def pods(self) -> int:
@@ -94,7 +95,8 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
 
 def _training_job(number: int, row: dict[str, str]) -> TraceJob:
     submitted = dt.datetime.fromisoformat(row["timestamp"]).replace(tzinfo=dt.UTC)
-    return TraceJob(f"job-{number}", submitted.timestamp(), float(row["duration"]), _workers(int(row["num_gpus"])))
+    roles = _workers(int(row["num_gpus"]))
+    return TraceJob(f"job-{number}", submitted.timestamp(), float(row["duration"]), roles, row["cluster"])
 
 
 def _workers(gpus: int) -> tuple[Role, ...]:
@@ -128,6 +130,7 @@ _GPUS = {1: 76_627, 2: 1_818, 4: 1_870, 8: 1_643, 12: 7, 16: 199, 24: 7, 32: 67,
 _MEDIAN_S = {1: 1_117, 2: 367, 4: 367, 8: 23_683, 12: 37_188, 16: 37_188}  # larger ones: an hour
 _EVERY_S = 114.0
 _JOBS = 82_247
+_TEAMS = 15
 _APPLICATIONS = 156
 
 
@@ -137,7 +140,7 @@ def _made_up_training(random: Random) -> tuple[TraceJob, ...]:
     for number, gpus in enumerate(random.choices(list(_GPUS), list(_GPUS.values()), k=_JOBS)):
         now += random.expovariate(1 / _EVERY_S)
         duration = random.lognormvariate(math.log(_MEDIAN_S.get(gpus, 3_600)), 2.0)
-        jobs.append(TraceJob(f"job-{number}", now, duration, _workers(gpus)))
+        jobs.append(TraceJob(f"job-{number}", now, duration, _workers(gpus), f"team-{random.randrange(_TEAMS)}"))
     return tuple(jobs)
 
 

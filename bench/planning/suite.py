@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.planning import eviction, gathering, growth, latency, memory, placement, queues, wakeups
+from bench.planning import answers, earliest, eviction, gathering, growth, latency, memory, placement, queues, wakeups
 from bench.traces import DIRECTORY
 
 
@@ -35,13 +35,23 @@ class Sizes:
     fabric_nodes: int = 5_000
     fabric_gangs: tuple[int, ...] = (2, 32, 512)
     queues: tuple[tuple[int, int], ...] = ((20, 2), (1_000, 5))  # how many, in how many levels
+    asked_nodes: tuple[int, ...] = (1_000, 5_000)
+    questions: int = 30
+    reserving_nodes: int = 5_000
+    reserving_gang: int = 512
     network_nodes: int = 1_000
     gangs: int = 300  # of each trace
 
 
 FULL = Sizes()
 QUICK = Sizes(
-    attempts=50, events=2, growth_nodes=(100, 1_000, 10_000), growth_sizes=(1, 10, 100, 1_000), growth_attempts=3
+    attempts=50,
+    events=2,
+    growth_nodes=(100, 1_000, 10_000),
+    growth_sizes=(1, 10, 100, 1_000),
+    growth_attempts=3,
+    asked_nodes=(1_000,),
+    questions=10,
 )
 
 
@@ -67,5 +77,10 @@ def run(sizes: Sizes, say: Callable[[str], None], traces: Path = DIRECTORY) -> l
     for number, levels in sizes.queues:
         say(f"dividing among {number:,} queues ...")
         figures += queues.figures(number, levels, sizes.attempts)
+    for nodes in sizes.asked_nodes:
+        say(f"explaining on {nodes:,} nodes ...")
+        figures += answers.figures(nodes, sizes.questions)
+    say(f"seeking the earliest start of a gang of {sizes.reserving_gang:,} ...")
+    figures += earliest.figures(sizes.reserving_nodes, sizes.reserving_gang, sizes.growth_attempts)
     figures += placement.figures(traces, sizes.network_nodes, sizes.gangs, say)
     return figures
