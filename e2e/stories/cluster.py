@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,6 +53,15 @@ class Cluster:
                 too_long.cancel()
                 process.kill()
 
+    def koord(self, *arguments: str | Path, kubeconfig: Path | None = None) -> tuple[int, str]:
+        """`kubectl koord`, found on the PATH as any plugin is: its exit code, and all that it says."""
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        command = [self.kubectl_program, "koord", *arguments, f"--kubeconfig={kubeconfig or self.kubeconfig}"]
+        done = subprocess.run(
+            command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
+        return done.returncode, done.stdout + done.stderr
+
     def helm(self, *arguments: str | Path, limit_s: float = 300) -> str:
         return run([self.helm_program, f"--kubeconfig={self.kubeconfig}", *arguments], limit_s=limit_s)
 
@@ -75,6 +87,21 @@ class Cluster:
         words = ["get", kind, where, "-o", "json", *([f"--selector={selector}"] if selector else [])]
         items: list[Json] = json.loads(self.kubectl(*words))["items"]
         return items
+
+    @contextmanager
+    def with_definitions(self, definitions: Iterable[Json]) -> Iterator[None]:
+        """Those that the cluster does not have yet; those that it has are somebody's."""
+        there = {each["metadata"]["name"] for each in self.list("crd")}
+        missing = [each for each in definitions if each["metadata"]["name"] not in there]
+        names = [f"crd/{each['metadata']['name']}" for each in missing]
+        if missing:
+            self.kubectl("apply", "--server-side", "-f", "-", given=yaml.safe_dump_all(missing))
+            # kubectl stumbles over a definition that has no conditions yet
+            wait = partial(self.kubectl, "wait", "--for=condition=Established", *names)
+            until(wait, "the definitions are served")
+        yield
+        if missing:
+            self.kubectl("delete", *names)
 
     def leader(self) -> str:
         """The pod that holds the scheduler's lease."""

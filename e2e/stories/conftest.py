@@ -85,10 +85,18 @@ def story(cluster: Cluster) -> Iterator[Workloads]:
     try:
         yield Workloads(cluster, namespace)
     finally:
-        everything = ["jobs,replicasets,pods", "--all", "--now", f"--namespace={namespace}", "--wait=false"]
+        everything = ["queuejobs,jobs,replicasets,pods", "--all", "--now", f"--namespace={namespace}", "--wait=false"]
         cluster.kubectl("delete", *everything)
         cluster.kubectl("delete", "namespace", namespace, "--wait=false")
         until(lambda: not cluster.list("pods", namespace), f"the pods of {namespace} are gone")
+
+
+def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
+    """A story that was told says how long it took."""
+    if not isinstance(report, pytest.TestReport) or report.when != "call" or report.skipped:
+        return None
+    word = "PASSED" if report.passed else "FAILED"
+    return report.outcome, word[0], f"{word} in {report.duration:.0f} s"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,7 +11,8 @@ from e2e.stories.cluster import SYSTEM, Cluster
 def collect(cluster: Cluster, directory: Path) -> None:
     """Everything somebody would ask for; what cannot be read is said in its place."""
     directory.mkdir(parents=True, exist_ok=True)
-    kinds = "nodes,pods,podgroups.scheduling.sigs.k8s.io,clusternetworktopologies,jobs,deployments,leases,pdb"
+    gangs = "podgroups.scheduling.sigs.k8s.io,podgroups.scheduling.run.ai,schedulingspecs,queues.scheduling.run.ai"
+    kinds = f"nodes,pods,{gangs},queuejobs,clusternetworktopologies,jobs,deployments,leases,pdb"
     questions = {
         "pods.txt": ["get", "pods", "--all-namespaces", "-o", "wide"],
         "events.txt": ["get", "events", "--all-namespaces", "--sort-by=.metadata.creationTimestamp"],

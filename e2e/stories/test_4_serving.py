@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -19,7 +18,10 @@ from e2e.stories.cluster import SYSTEM, Cluster, phases, until
 from tests.controlplane.operators import definitions
 
 SECRET = "koordpy-serving"
-OPERATED = "certificates.cert-manager.io,servicemonitors.monitoring.coreos.com,prometheusrules.monitoring.coreos.com"
+OPERATED = (
+    "certificates.cert-manager.io,servicemonitors.monitoring.coreos.com,prometheusrules.monitoring.coreos.com,"
+    "networkpolicies.networking.k8s.io"
+)
 
 
 def test_metrics_are_served_through_the_service(cluster: Cluster) -> None:
@@ -35,6 +37,7 @@ def test_with_a_certificate_everything_is_served_over_tls_and_probed_so(cluster:
     assert any("tls.crt" in argument for argument in pods[0]["spec"]["containers"][0]["args"])
     path = f"/api/v1/namespaces/{SYSTEM}/services/https:koordpy-scheduler:http/proxy/readyz"
     assert cluster.kubectl("get", "--raw", path) == "ok"
+    until(lambda: cluster.koord("jobs")[0] == 0, "`kubectl koord` finds out that it is TLS")
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(cluster: Cluster, tmp_path: Path) -> None:
@@ -50,13 +53,13 @@ def test_a_renewed_certificate_is_shown_without_a_restart(cluster: Cluster, tmp_
         until(lambda: ssl.get_server_certificate(("127.0.0.1", port)) == shown, "the new certificate is shown")
 
 
-def test_objects_for_cert_manager_and_prometheus_are_made(cluster: Cluster, operators: None) -> None:  # noqa: ARG001
+def test_objects_for_cert_manager_prometheus_and_the_network_are_made(cluster: Cluster, operators: None) -> None:  # noqa: ARG001
     """Their definitions are real, their operators are not there: the Secret is the one of the stories before."""
     tls = ["tls.enabled=true", f"tls.secretName={SECRET}", "tls.certManager.enabled=true"]
     monitoring = ["monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true"]
-    cluster.install(*tls, "tls.certManager.issuerRef.name=nobody", *monitoring)
+    cluster.install(*tls, "tls.certManager.issuerRef.name=nobody", *monitoring, "networkPolicy.enabled=true")
     made = {(each["kind"], each["metadata"]["name"]) for each in cluster.list(OPERATED, SYSTEM)}
-    assert made == {("Certificate", "koordpy"), ("ServiceMonitor", "koordpy"), ("PrometheusRule", "koordpy")}
+    assert made == {(kind, "koordpy") for kind in ("Certificate", "ServiceMonitor", "PrometheusRule", "NetworkPolicy")}
     cluster.install()
     assert cluster.list(OPERATED, SYSTEM) == []
     cluster.kubectl("delete", "secret", SECRET, f"--namespace={SYSTEM}")
@@ -64,16 +67,8 @@ def test_objects_for_cert_manager_and_prometheus_are_made(cluster: Cluster, oper
 
 @pytest.fixture
 def operators(cluster: Cluster) -> Iterator[None]:
-    """The definitions that the cluster does not have yet; those that it has are somebody's."""
-    there = {each["metadata"]["name"] for each in cluster.list("crd")}
-    missing = [each for each in definitions() if each["metadata"]["name"] not in there]
-    names = [f"crd/{each['metadata']['name']}" for each in missing]
-    if missing:
-        cluster.kubectl("apply", "--server-side", "-f", "-", given=yaml.safe_dump_all(missing))
-        cluster.kubectl("wait", "--for=condition=Established", *names)
-    yield
-    if missing:
-        cluster.kubectl("delete", *names)
+    with cluster.with_definitions(definitions()):
+        yield
 
 
 def _give(cluster: Cluster, certificate: Path, key: Path) -> None:

@@ -16,7 +16,8 @@ SLOT = "koordpy.test/slot"
 SLOTS = 4  # of each worker
 LABEL = "pod-group.scheduling.sigs.k8s.io"
 
-_WAIT = "import time; time.sleep(3600)"
+# A container's first program does not hear SIGTERM by itself: it would have to be killed.
+_WAIT = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)); signal.pause()"
 # Takes its time to end, as a program does that writes a checkpoint; Kubernetes gives it its grace period.
 _SLOW_TO_END = (
     "import signal, sys, time\n"
@@ -38,6 +39,7 @@ class Workloads:
         name: str,
         *,
         slots: int = 1,
+        resource: str = SLOT,
         labels: dict[str, str] | None = None,
         annotations: dict[str, str] | None = None,
         scheduler: str = "koord-scheduler",
@@ -53,7 +55,10 @@ class Workloads:
             "image": self.cluster.image,
             "imagePullPolicy": "IfNotPresent",
             "command": ["python3", "-c", code],
-            "resources": {"requests": {"cpu": "5m", "memory": "16Mi", SLOT: str(slots)}, "limits": {SLOT: str(slots)}},
+            "resources": {
+                "requests": {"cpu": "5m", "memory": "16Mi", resource: str(slots)},
+                "limits": {resource: str(slots)},
+            },
         }
         return {
             "apiVersion": "v1",
@@ -68,20 +73,32 @@ class Workloads:
             },
         }
 
-    def pod_group(self, name: str, members: int, annotations: dict[str, str] | None = None) -> Json:
+    def pod_group(
+        self,
+        name: str,
+        members: int,
+        annotations: dict[str, str] | None = None,
+        labels: dict[str, str] | None = None,
+    ) -> Json:
         return {
             "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
             "kind": "PodGroup",
-            "metadata": {"name": name, "annotations": annotations or {}},
+            "metadata": {"name": name, "annotations": annotations or {}, "labels": labels or {}},
             "spec": {"minMember": members},
         }
 
     def gang(
-        self, name: str, members: int, *, annotations: dict[str, str] | None = None, **options: object
+        self, name: str, members: int, *, annotations: dict[str, str] | None = None, queue: str = "", **options: object
     ) -> list[Json]:
         """A PodGroup and its pods."""
+        labels = {"kai.scheduler/queue": queue} if queue else None
         pods = [self.pod(f"{name}-{i}", labels={LABEL: name}, **options) for i in range(members)]  # type: ignore[arg-type]
-        return [self.pod_group(name, members, annotations), *pods]
+        return [self.pod_group(name, members, annotations, labels), *pods]
+
+    def template(self, pod: Json) -> Json:
+        """Of a workload, from a pod; what has ended is not started again."""
+        meta = {key: pod["metadata"][key] for key in ("labels", "annotations")}
+        return {"metadata": meta, "spec": {**pod["spec"], "restartPolicy": "Never"}}
 
     def submit(self, *objects: Json) -> None:
         self.cluster.apply(*objects, namespace=self.namespace)
@@ -125,17 +142,17 @@ class Workloads:
         self.cluster.kubectl("delete", "pod", *names, f"--namespace={self.namespace}", "--wait=false")
 
 
-def give_slots(cluster: Cluster, nodes: list[str], slots: int = SLOTS) -> None:
+def give_slots(cluster: Cluster, nodes: list[str], slots: int = SLOTS, resource: str = SLOT) -> None:
     """Kubelets keep what others say about extended resources, until they are started again."""
-    escaped = SLOT.replace("/", "~1")
+    escaped = resource.replace("/", "~1")
     patch = json.dumps([{"op": "add", "path": f"/status/capacity/{escaped}", "value": str(slots)}])
     for node in nodes:
         cluster.kubectl("patch", "node", node, "--subresource=status", "--type=json", f"--patch={patch}")
     until(
-        lambda: all(_allocatable(cluster, node) == str(slots) for node in nodes),
-        f"{', '.join(nodes)} have {slots} slots each",
+        lambda: all(_allocatable(cluster, node, resource) == str(slots) for node in nodes),
+        f"{', '.join(nodes)} have {slots} of {resource} each",
     )
 
 
-def _allocatable(cluster: Cluster, node: str) -> str:
-    return str(cluster.get("node", node)["status"]["allocatable"].get(SLOT, ""))
+def _allocatable(cluster: Cluster, node: str, resource: str) -> str:
+    return str(cluster.get("node", node)["status"]["allocatable"].get(resource, ""))

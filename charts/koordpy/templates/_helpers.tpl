@@ -171,6 +171,12 @@ spec:
             - --tls-cert-file=/etc/koordpy-tls/tls.crt
             - --tls-private-key-file=/etc/koordpy-tls/tls.key
             {{- end }}
+            {{- if eq .component "scheduler" }}
+            - --authorization={{ .root.Values.authorization.enabled | ternary "delegated" "off" }}
+            {{- with .root.Values.authorization.alwaysAllowPaths }}
+            - --authorization-always-allow-paths={{ join "," . }}
+            {{- end }}
+            {{- end }}
             {{- range .values.extraArgs }}
             - {{ . | quote }}
             {{- end }}

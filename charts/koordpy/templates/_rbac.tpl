@@ -35,6 +35,9 @@ rules:
   resources: [leases]
   resourceNames: [{{ .lease }}]
   verbs: [get, update]
+{{- with .rules }}
+{{ . }}
+{{- end }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -51,4 +54,15 @@ subjects:
 - kind: ServiceAccount
   name: {{ $name }}
   namespace: {{ .root.Release.Namespace }}
+{{- end -}}
+
+{{/* What the scheduler has learnt about run times is kept beside its lease. */}}
+{{- define "koordpy.runTimes" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [create]  # a create cannot be limited to a name
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [koordpy-run-times]  # what earlier runs took, for expected starts
+  verbs: [get, patch]
 {{- end -}}
