@@ -15,7 +15,7 @@ PYTEST = -m pytest -n auto --dist loadfile --no-loadscope-reorder $(if $(LEFT_OU
 COUNTS_LINES = $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check quick test coverage fuzz fuzz-gangs lint fmt lock image manifests dist e2e e2e-prepare e2e-up e2e-down bench bench-full bench-plan controlplane clean
+.PHONY: help demo check quick test coverage fuzz fuzz-gangs fuzz-hostile chaos mutations lint fmt lock image manifests dist e2e e2e-prepare e2e-up e2e-down bench bench-full bench-plan pictures controlplane clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,16 @@ fuzz: controlplane ## random clusters and pods, koordpy beside the real kube-sch
 fuzz-gangs: $(READY) ## random worlds with gangs against the scheduler in memory (GANG_SEEDS=1000, or FROM:TO)
 	@GANG_SEEDS=$${GANG_SEEDS:-1000} $(BIN)/python -m pytest -q tests/scheduler/gangs/test_model.py
 
+fuzz-hostile: $(READY) ## objects and requests that are meant to hurt, by kind (HOSTILE=200 of each), and what a tenant costs others
+	@HOSTILE=$${HOSTILE:-200} $(BIN)/python -m pytest -q -n auto --timeout 3600 tests/hostile
+	@$(BIN)/python -m tests.hostile.tenants
+
+chaos: $(READY) ## whole systems on an API that fails, from seeds (SEEDS=200, or FROM:TO)
+	@$(BIN)/koordpy simulate --seeds $${SEEDS:-200}
+
+mutations: $(READY) ## breaks the code in small ways, and sees whether simulated worlds find them (COUNT=120, WORLDS=60; an hour)
+	@$(BIN)/python -m tests.mutations --count $${COUNT:-120} --seeds $${WORLDS:-60}
+
 lint: $(READY) ## formatting, lint and strict types
 	@$(BIN)/ruff format --check --quiet . || { echo "run 'make fmt'"; exit 1; }
 	@$(BIN)/ruff check --quiet .
@@ -81,6 +91,9 @@ bench-full: controlplane ## every workload with every scheduler, three times (ho
 
 bench-plan: $(READY) ## figures of planning in memory alone: time, growth, memory, wake-ups (a few minutes)
 	@$(BIN)/python -m bench plan
+
+pictures: $(READY) ## draw docs/queues.png and docs/backfill.png anew, from runs on the embedded API (3 minutes)
+	@$(BIN)/python -m bench pictures
 
 image: $(READY) ## build koordpy's image (IMAGE=koordpy:version)
 	@$(BIN)/python -m e2e image $(IMAGE)
