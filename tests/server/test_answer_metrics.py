@@ -24,7 +24,7 @@ def counted(question: str, code: str) -> float:
 
 async def asked(path: str, *, leads: bool = True) -> int:
     app = web.Application()
-    add_answer_routes(app, Unknowing(), lambda: leads, lambda: "")
+    add_answer_routes(app, Unknowing, lambda: leads, lambda: "")
     async with TestClient(TestServer(app)) as client, client.get(PATH + path) as answer:
         return answer.status
 

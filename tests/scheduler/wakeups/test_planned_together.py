@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from koordpy.plan.placement import batch
-from koordpy.scheduler import loop as module
+from koordpy.scheduler import attempt as module
 from koordpy.scheduler.queue.ticket import State
 from tests.plan.constraints import HOSTNAME, affinity, pod_term, selector
 from tests.scheduler.wakeups.rig import Rig
