@@ -46,6 +46,16 @@ async def test_another_error_inside_the_watch_resumes_without_a_list() -> None:
     assert "resourceVersion=1001" in script.requests[-1]
 
 
+@pytest.mark.parametrize(("kind", "told"), [("MODIFIED", "a"), ("DELETED", "a"), ("ADDED", "b"), ("BOOKMARK", "a")])
+async def test_what_is_older_than_the_list_changes_nothing(kind: str, told: str) -> None:
+    """Such as from the cache of an API server that lags behind the one that answered the list."""
+    first = [line(kind, plain_pod(told, version=7))]
+    script = Scripted([[plain_pod("a", version=900)]], [first, [line("ADDED", plain_pod("c", version=1002)), HANG]])
+    sink = await _told(script)
+    assert [call[:2] for call in sink.calls] == [("upsert", "default/a"), ("upsert", "default/c")]
+    assert "resourceVersion=7" not in script.requests[-1]
+
+
 async def test_a_line_that_is_not_json_ends_the_watch_and_it_is_resumed() -> None:
     first = [line("ADDED", plain_pod("a", version=1001)) + b"<html>\n"]
     script = Scripted([[]], [first, [line("ADDED", plain_pod("b", version=1002)), HANG]])
@@ -55,7 +65,9 @@ async def test_a_line_that_is_not_json_ends_the_watch_and_it_is_resumed() -> Non
 
 
 async def test_a_line_that_is_not_unicode_ends_the_watch_and_it_is_resumed() -> None:
-    script = Scripted([[]], [[b'{"type": "\xff", "object": {}}\n'], [line("ADDED", plain_pod("a")), HANG]])
+    script = Scripted(
+        [[]], [[b'{"type": "\xff", "object": {}}\n'], [line("ADDED", plain_pod("a", version=1001)), HANG]]
+    )
     assert (await _told(script)).names == ["a"]
 
 
@@ -63,7 +75,9 @@ _DEEP = b'{"x":' + b"[" * 100_000
 
 
 async def test_a_line_that_nests_too_deeply_ends_the_watch_and_it_is_resumed() -> None:
-    script = Scripted([[]], [[b'{"type": "ADDED", "object": ' + _DEEP + b"\n"], [line("ADDED", plain_pod("a")), HANG]])
+    script = Scripted(
+        [[]], [[b'{"type": "ADDED", "object": ' + _DEEP + b"\n"], [line("ADDED", plain_pod("a", version=1001)), HANG]]
+    )
     assert (await _told(script)).names == ["a"]
 
 
@@ -133,7 +147,7 @@ async def test_an_object_that_became_malformed_keeps_its_place_until_it_is_gone(
 
 
 async def test_an_object_without_metadata_does_no_harm() -> None:
-    script = Scripted([[]], [[line("ADDED", {}), line("ADDED", plain_pod("a")), HANG]])
+    script = Scripted([[]], [[line("ADDED", {}), line("ADDED", plain_pod("a", version=1001)), HANG]])
     assert (await _told(script)).names == ["a"]
 
 

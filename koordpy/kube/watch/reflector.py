@@ -253,7 +253,8 @@ class Reflector(Generic[T]):
             status = decode_status(event.object)
             raise error_of("WATCH", self.resource.path, status.code, bytes(event.object))
         if event.type == "BOOKMARK":
-            self._version = resource_version_of(event.object) or self._version
+            reached = resource_version_of(event.object)
+            self._version = self._version if not reached or _is_older(reached, self._version) else reached
             return
         try:
             obj = self.resource.decode(event.object)
@@ -263,6 +264,8 @@ class Reflector(Generic[T]):
             if event.type == "DELETED":
                 self._gone(error.key)
             return
+        if _is_older(obj.metadata.resource_version, self._version):
+            return  # told before, such as by a cache that lags behind the list: what is known by now is newer
         self._version = obj.metadata.resource_version
         if event.type == "DELETED":
             self._gone(obj.metadata.key)
@@ -301,6 +304,11 @@ class Reflector(Generic[T]):
         if self.trouble:
             log.info("watch_recovered", resource=self.resource.full_name)
         self.trouble = ""
+
+
+def _is_older(seen: str, known: str) -> bool:
+    """Whether a resource version is below another; kube-apiserver's are numbers that grow, others' may be any text."""
+    return seen.isdecimal() and known.isdecimal() and int(seen) < int(known)
 
 
 def _skip(error: MalformedObject) -> None:
