@@ -31,6 +31,7 @@ from koordpy.scheduler.ingest.resources import PODS, PRIORITY_CLASSES, SCHEDULIN
 LEASE = PODGROUPER
 WORKERS = 16
 _BATCH_S = 0.002  # pods of one workload come together; more would delay its start
+_REQUEUE_REFUSED_S = 30.0  # pods wait for it, so it is repeated sooner than a status
 
 
 class PodGrouper:
@@ -82,6 +83,7 @@ class PodGrouper:
             all_keys=lambda: [Key("branch", branch) for branch in pods.branches()],
             workers=WORKERS,
             what="grouping",
+            requeue_refused_s=_REQUEUE_REFUSED_S,
         )
 
     async def installed(self) -> None:

@@ -23,7 +23,7 @@ K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 # A request that is wrong in itself is tried again when its object changes, but seldom: it is mostly refused again.
 # Without a change it is tried after some minutes, as the definition may have been replaced.
 _REFUSED_PAUSE_S = 2.0
-_REFUSED_REQUEUE_S = 300.0
+_REQUEUE_REFUSED_S = 300.0
 
 log = structlog.get_logger()
 
@@ -43,7 +43,8 @@ class Controller(Generic[K]):
     """One kind of object, under the name that it has in logs, metrics and health checks; `what` of it is kept true.
 
     `synced` is set once everything that a status is computed from has been listed: half of the pods make half a gang.
-    `all_keys` are those of the objects that are known when the controller starts to lead.
+    `all_keys` are those of the objects that are known when the controller starts to lead. A request that was refused as
+    invalid is repeated after `requeue_refused_s`, if nothing changes before.
     """
 
     def __init__(
@@ -56,10 +57,12 @@ class Controller(Generic[K]):
         all_keys: Callable[[], Collection[K]],
         workers: int,
         what: str = "status",
+        requeue_refused_s: float = _REQUEUE_REFUSED_S,
     ) -> None:
         self.name, self.what = name, what
         self._reconciler, self._queue, self._health = reconciler, queue, WriteHealth(name, what)
         self._synced, self._all_keys, self._workers = synced, all_keys, workers
+        self._requeue_refused_s = requeue_refused_s
 
     @property
     def trouble(self) -> str:
@@ -91,7 +94,7 @@ class Controller(Generic[K]):
         try:
             pause_s = await self._reconciler.reconcile(key)
         except Invalid as error:
-            self._queue.done(key, pause_s=_REFUSED_PAUSE_S, requeue_after_s=_REFUSED_REQUEUE_S)
+            self._queue.done(key, pause_s=_REFUSED_PAUSE_S, requeue_after_s=self._requeue_refused_s)
             self._health.refused(key, error)
         except ApiError as error:
             self._queue.retry(key, at_least_s=error.retry_after)

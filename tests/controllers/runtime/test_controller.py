@@ -49,12 +49,12 @@ class FakeReconciler:
 
 
 def controller_of(
-    reconciler: FakeReconciler, all_keys: Callable[[], list[str]] = lambda: ["a"], workers: int = 2
+    reconciler: FakeReconciler, all_keys: Callable[[], list[str]] = lambda: ["a"], workers: int = 2, **given: float
 ) -> tuple[Controller[str], WorkQueue[str]]:
     queue: WorkQueue[str] = WorkQueue()
     synced = asyncio.Event()
     synced.set()
-    controller = Controller("podgroup", reconciler, queue, synced=synced, all_keys=all_keys, workers=workers)
+    controller = Controller("podgroup", reconciler, queue, synced=synced, all_keys=all_keys, workers=workers, **given)
     return controller, queue
 
 
@@ -115,6 +115,16 @@ async def test_a_request_that_is_refused_is_tried_again_after_minutes_or_when_th
         assert len(reconciler.calls) == 3
         await asyncio.sleep(10000)
         assert len(reconciler.calls) == 4
+
+
+async def test_a_controller_that_others_wait_for_repeats_a_refused_request_sooner():
+    reconciler = FakeReconciler(Invalid("wrong in itself", status=422))
+    controller, _ = controller_of(reconciler, requeue_refused_s=30.0)
+    async with leading(controller):
+        await asyncio.sleep(29)
+        assert len(reconciler.calls) == 1
+        await asyncio.sleep(5)
+        assert len(reconciler.calls) == 2
 
 
 async def test_a_refusal_is_one_line_in_the_log_for_each_object_and_reason():
