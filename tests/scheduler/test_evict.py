@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
 
 from koordpy.api.pod import Pod
 from koordpy.kube.lane import Lane
+from koordpy.kube.writes import PodRef
 from koordpy.plan.framework.answers import Placement
 from koordpy.plan.preemption.cost import Cost
 from koordpy.plan.preemption.search import Preemption
@@ -27,6 +29,7 @@ class Activated:
 
     def __init__(self) -> None:
         self.activated: list[str] = []
+        self.backed_off: list[str] = []
 
     def activate_now(self, key: str) -> None:
         self.activated.append(key)
@@ -35,7 +38,7 @@ class Activated:
         pass
 
     def back_off(self, key: str) -> None:
-        pass
+        self.backed_off.append(key)
 
 
 class Clearing:
@@ -62,6 +65,12 @@ class Clearing:
         self.evictor = Evictor(nobody, self.cluster, cast("Any", self.queue), reporter, lane=self.lane)
         found = Preemption(tuple(low), (Placement(self.high.uid, "n1"),), Cost())
         self.evictor.start(self.high.uid, "default/high", self.high, found)
+
+    async def carry_out(self, answer: Callable[[str, str], tuple[int, bytes]]) -> None:
+        self.evictor._client = client_of(answer)
+        sending = asyncio.create_task(self.lane.run())
+        await self.lane.drained()
+        sending.cancel()
 
     def gone(self, name: str) -> None:
         self.cluster.remove_pod(self.uids[name])
@@ -113,10 +122,7 @@ async def test_nobody_is_evicted_for_a_job_that_went_while_its_victims_were_told
                 clearing.cluster.upsert_pod(typed(with_identity(leaving), Pod))
         return 200, b"{}"
 
-    clearing.evictor._client = client_of(answer)
-    sending = asyncio.create_task(clearing.lane.run())
-    await clearing.lane.drained()
-    sending.cancel()
+    await clearing.carry_out(answer)
     assert len(calls) >= 2  # they were told
     assert "DELETE" not in calls
 
@@ -149,8 +155,47 @@ async def test_a_victim_of_two_jobs_is_deleted_once_unless_the_first_delete_fail
         failed = method == "DELETE" and calls.count((method, path)) == 1 and path.endswith("low-1")
         return (first_answer, b"{}") if failed else (200, b"{}")
 
-    clearing.evictor._client = client_of(answer)
-    sending = asyncio.create_task(clearing.lane.run())
-    await clearing.lane.drained()
-    sending.cancel()
+    await clearing.carry_out(answer)
     assert sum(method == "DELETE" for method, _ in calls) == deletes
+
+
+async def test_a_victim_that_is_gone_before_the_answer_to_its_delete_is_not_deleted_again(monkeypatch) -> None:
+    clearing, deleted = Clearing(), []
+    low = clearing.cluster.pods[clearing.uids["low-1"]]
+
+    async def delete_pod(_client: object, pod: PodRef) -> None:
+        deleted.append(pod.name)
+        await asyncio.sleep(0.01)
+        clearing.gone("low-1")
+        await asyncio.sleep(0.01)
+
+    monkeypatch.setattr("koordpy.scheduler.execute.evict.delete_pod", delete_pod)
+    both = await asyncio.gather(clearing.evictor._delete_once(low), clearing.evictor._delete_once(low))
+    assert both == [True, False]
+    assert deleted == ["low-1"]
+
+
+async def test_a_victim_that_was_not_found_when_it_was_told_is_not_deleted() -> None:
+    clearing, calls = Clearing(), []
+
+    def answer(method: str, path: str) -> tuple[int, bytes]:
+        calls.append((method, path.rpartition("/pods/")[2].partition("/")[0]))
+        return (404, b"{}") if calls[-1] == ("PATCH", "low-1") else (200, b"{}")
+
+    await clearing.carry_out(answer)
+    assert ("DELETE", "low-2") in calls
+    assert ("DELETE", "low-1") not in calls
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("shown", "planned_again"), [("there", True), ("gone", False)])
+async def test_a_job_whose_victim_was_not_found_is_planned_again_if_it_is_there(
+    shown: str, planned_again: bool
+) -> None:
+    clearing = Clearing()
+    await clearing.carry_out(lambda _method, path: (404 if "low-1" in path else 200, b"{}"))
+    if shown == "gone":
+        clearing.gone("low-1")
+    await asyncio.sleep(60)
+    assert (clearing.queue.backed_off == [clearing.high.uid]) is planned_again
+    assert clearing.evictor.is_evicting_for(clearing.high.uid) is not planned_again

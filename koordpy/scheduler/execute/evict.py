@@ -34,6 +34,7 @@ from koordpy.state.pods import PodRecord
 _AGAIN_FIRST_S = 2.0
 _AGAIN_MOST_S = 60.0
 _CONFLICT_PAUSES_S = (0.1, 0.5, 2.0)
+_MISSING_S = 10.0  # in which a victim that is gone, by an answer of the API server, is gone by the watch too
 _PROTECTED_S = 300.0  # that a pod is left alone whose eviction was forbidden
 _MOST_NAMES = 100  # of victims, in one line of the log
 _FEW = 5  # of those; if there are more, it is not the pods but the permissions, and others are sought more slowly
@@ -55,6 +56,7 @@ class _Run:
     staying: set[str]  # UIDs of victims that are still there
     left: int = 0  # victims that the step under way has not dealt with
     deleted: list[PodRecord] = field(default_factory=list)
+    missing: set[str] = field(default_factory=set)  # UIDs of victims that are gone, as the API server answered
     withdrawn: bool = False
     why: str = ""  # by what right, where it is not their lower priority
     looked_at: int = -1  # how many nominations had ended when all members were seen with theirs
@@ -175,7 +177,7 @@ class Evictor:
             await say_disrupted(self._client, ref(victim), told)
             is_first = await self._delete_once(victim)
         except NotFound:
-            pass
+            asyncio.get_running_loop().call_later(_MISSING_S, self._count_again, victim.uid)
         except Exception as error:
             self._cluster.gangs.end_evictions((victim,))
             if not isinstance(error, ApiError):
@@ -186,6 +188,11 @@ class Evictor:
         else:
             if is_first:
                 self._reporter.evicted_as_stale(victim, text)
+
+    def _count_again(self, uid: str) -> None:
+        """It was not found when it was to be evicted, and is there."""
+        if (current := self._cluster.pods.get(uid)) is not None:
+            self._cluster.gangs.end_evictions((current,))
 
     # --- victims ---
 
@@ -207,7 +214,7 @@ class Evictor:
         except NotLeading:
             run.withdrawn = True
         except NotFound:
-            pass  # gone meanwhile
+            run.missing.add(victim.uid)
         except ApiError as error:
             await self._step_failed(run, victim, error)
         except Exception as error:
@@ -217,6 +224,8 @@ class Evictor:
         run.left -= 1
         if not run.left and step == self._delete:
             self._tell_gangs(run)
+            if run.missing:
+                asyncio.get_running_loop().call_later(_MISSING_S, self._look_for_missing, run)
         if not run.left and self._goes_on(run):
             self._next(run, step)
 
@@ -229,7 +238,7 @@ class Evictor:
     async def _take_step(self, run: _Run, victim: PodRecord, step: _Step) -> None:
         current = self._cluster.pods.get(victim.uid)
         # It may have finished by itself, or be terminating anyway.
-        if not self._goes_on(run) or current is None or current.terminating:
+        if not self._goes_on(run) or current is None or current.terminating or victim.uid in run.missing:
             return
         if self._cluster.may_be_evicted(current):
             await self._patiently(run, current, step)
@@ -256,6 +265,12 @@ class Evictor:
             else:
                 return
         await step(run, victim)
+
+    def _look_for_missing(self, run: _Run) -> None:
+        """A victim that was not found, and is there, was not evicted: the job would wait for it for ever."""
+        found = [self._cluster.pods[uid] for uid in sorted(run.missing) if uid in self._cluster.pods]
+        if self._runs.get(run.key) is run and (left := [pod.key for pod in found if not pod.terminating]):
+            self._withdraw(run, left[0], "this victim was not found, and is there")
 
     def _goes_on(self, run: _Run) -> bool:
         """Nobody is evicted for a job that has started meanwhile, or is not what it was."""
@@ -298,6 +313,8 @@ class Evictor:
             if other.is_set():
                 return False
             await other.wait()
+            if victim.uid not in self._cluster.pods:
+                return False  # the watch was faster than the answer
         answered = self._deletes[victim.uid] = asyncio.Event()
         try:
             await delete_pod(self._client, ref(victim))
@@ -368,7 +385,7 @@ class Evictor:
             return  # its bind is in flight; a nomination is cleared all the same, since the bind may fail
         try:
             await set_nominated_node(self._client, pod, node)
-        except (NotFound, NotLeading):
+        except NotLeading:
             return
         except ApiError as error:
             # In memory the nomination holds; but the next leader would not know of it.

@@ -281,8 +281,8 @@ class Reporter:
             return  # said by now, or taken back
         try:
             await annotate(self._client, pod, annotations)
-        except (NotFound, NotLeading):
-            return  # gone, or no longer ours to say
+        except NotLeading:
+            return
         except ApiError as error:
             if error.status == 422:
                 return  # another pod of the name
@@ -315,8 +315,10 @@ class Reporter:
                 await say_unscheduled(self._client, ref(pod), told)
             except Conflict:
                 await asyncio.sleep(pause_s)  # the watch is about to tell what changed
-            except (NotFound, NotLeading):
+            except NotLeading:
                 return
+            except NotFound:
+                break  # the watch is about to tell that it is gone; if it does not, it is said again
             except ApiError as error:
                 self._lost("condition", pod.key, error)
                 break

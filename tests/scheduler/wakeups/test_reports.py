@@ -48,7 +48,7 @@ async def running(api: Outage) -> AsyncIterator[Rig]:
         await asyncio.wait([task])
 
 
-@pytest.mark.parametrize("status", [503, 500, 403, 409])
+@pytest.mark.parametrize("status", [503, 500, 403, 404, 409])
 async def test_conditions_arrive_after_an_outage(status: int):
     api = Outage(status)
     async with running(api) as rig:
