@@ -47,14 +47,16 @@ class Kubelets:
 
     async def run(self) -> None:
         """Play the kubelets until cancelled."""
-        unsubscribe = self._backend.store.subscribe("pods", self._hear)
+        store = self._backend.store
+        unsubscribe = (store.subscribe("pods", self._hear), store.subscribe("nodes", self._hear_node))
         try:
-            for stored in self._backend.store.items("pods"):
+            for stored in store.items("pods"):
                 self._consider(stored)
             while True:
                 await self._act_on_due(await self._wait())
         finally:
-            unsubscribe()
+            for each in unsubscribe:
+                each()
 
     async def _wait(self) -> float:
         """Until something is due or new; returns the time it is."""
@@ -80,6 +82,12 @@ class Kubelets:
     def _hear(self, change: Change) -> None:
         if change.kind != "DELETED":
             self._consider(change.new)
+
+    def _hear_node(self, change: Change) -> None:
+        """A node that is back has a kubelet again, which goes on with its pods."""
+        for stored in self._backend.store.items("pods") if change.kind == "ADDED" else ():
+            if stored.obj["spec"].get("nodeName") == change.new.key[1]:
+                self._consider(stored)
 
     def _consider(self, stored: Stored) -> None:
         """Plan what the kubelet of the pod's node does next."""

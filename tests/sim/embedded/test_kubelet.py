@@ -150,3 +150,19 @@ async def test_a_namespace_goes_with_its_last_terminating_pod():
         assert (await call(cluster, "GET", "/api/v1/namespaces/x"))["status"]["phase"] == "Terminating"
         await asyncio.sleep(10)
         assert (await call(cluster, "GET", "/api/v1/namespaces/x"))["httpStatus"] == 404
+
+
+async def test_a_node_that_comes_back_goes_on_with_the_pods_that_it_had():
+    async with _cluster() as cluster:
+        await cluster.create(PODS, pod("leaves", node="n"))
+        await asyncio.sleep(3)
+        await cluster.create(PODS, pod("starts", node="n"))
+        await call(cluster, "DELETE", f"{PODS}/leaves")
+        await call(cluster, "DELETE", f"{NODES}/n")
+        await asyncio.sleep(60)
+        left = (await call(cluster, "GET", PODS))["items"]
+        assert [each["metadata"]["name"] for each in left] == ["leaves", "starts"]
+        await cluster.create(NODES, simulated_node("n"))
+        await asyncio.sleep(6)
+        left = (await call(cluster, "GET", PODS))["items"]
+        assert [(each["metadata"]["name"], each["status"]["phase"]) for each in left] == [("starts", "Running")]
