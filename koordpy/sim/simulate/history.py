@@ -226,12 +226,17 @@ class _Author:
         dice = self._dice
         for _ in range(dice.randint(1, 4)):
             at = round(dice.uniform(1.0, ACTIVE_S - 10), 3)
-            verb = dice.choice(("kill", "kill_at", "kill_at", "pause", "jump"))
+            verb = dice.choice(("kill", "kill_at", "kill_at", "end", "pause", "jump"))
             machine = dice.choice(MACHINES)
             if verb == "kill_at":
                 self._draw_kill(at, machine)
                 continue
-            seconds = {"kill": (0.1, 5.0, 20.0), "pause": (3.0, 12.0, 30.0), "jump": (-3600.0, -5.0, 5.0, 3600.0)}[verb]
+            seconds = {
+                "kill": (0.1, 5.0, 20.0),
+                "end": (0.1, 5.0, 20.0),
+                "pause": (3.0, 12.0, 30.0),
+                "jump": (-3600.0, -5.0, 5.0, 3600.0),
+            }[verb]
             self._add(at, verb, machine=machine, seconds=dice.choice(seconds))
 
     def _draw_kill(self, at: float, machine: str) -> None:

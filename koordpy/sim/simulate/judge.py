@@ -76,6 +76,12 @@ class Judge:
         if (write := _write_to_pod(machine, method, path, body)) is not None:
             self._done.add(write)
 
+    def look_at_end(self, machine: Machine) -> None:
+        """A machine that ended gracefully, with a network that works, lets others lead at once."""
+        for lease in _LEASES[machine.name.partition("-")[0]]:
+            if self.truth.holder(lease).startswith(f"{machine.name}_"):
+                self.wrong.append(f"{machine.name} has ended, and has not released {lease}")
+
     def _look_at_write(self, write: tuple[str, str, str], path: str) -> None:
         machine, call, uid = write
         if write in self._done:

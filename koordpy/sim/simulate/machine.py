@@ -1,4 +1,4 @@
-"""A machine: one process of koordpy with its own clocks and chance, that can be stopped, resumed and killed.
+"""A machine: one process of koordpy with its own clocks and chance, that can be stopped, resumed, ended and killed.
 
 A kill is one: none of the process's callbacks runs ever again, so that no clean-up of it reaches the API server. They
 are kept until the world ends, and are then cancelled with a network that carries nothing.
@@ -26,6 +26,7 @@ class Machine:
         self.name, self._loop = name, loop
         self.chance = random.Random(f"{seed} {name}")  # noqa: S311 - a simulation has to be repeatable
         self.stopped = False
+        self.was_stopped = False
         self.is_dead = False
         self.backlog: list[asyncio.Handle] = []
         self.wall_offset = 0.0  # what a jump of its wall clock has added
@@ -35,25 +36,40 @@ class Machine:
         self._context = contextvars.copy_context()
         self._context.run(RUNNING_ON.set, self)
         self._main: asyncio.Task[None] | None = None
+        self._was_asked_to_end = False
 
     def start(self, main: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._main = self._loop.create_task(main(), name=self.name, context=self._context)
 
     @property
     def ended_by(self) -> str:
-        """What the process ended by, though nobody killed it; empty while it runs."""
+        """What the process ended by, though nobody killed it or asked it to end; empty while it runs."""
         if self._main is None or not self._main.done() or self.is_dead:
             return ""
-        return repr(self._main.exception()) if not self._main.cancelled() else "cancelled"
+        if self._main.cancelled():
+            return "" if self._was_asked_to_end else "cancelled"
+        return repr(self._main.exception())
 
     def stop(self) -> None:
         """As by SIGSTOP; its clocks go on."""
-        self.stopped = True
+        self.stopped = self.was_stopped = True
 
     def go_on(self) -> None:
         if self.stopped and not self.is_dead:
             self.stopped = False
             self._loop.go_on(self)
+
+    async def end(self, grace_s: float) -> bool:
+        """As by SIGTERM, and by SIGKILL if it has not ended by then. Whether it ended in time, if nobody stopped it."""
+        if self._main is None or self.is_dead:
+            return True
+        self._was_asked_to_end = True
+        self._main.cancel()
+        await asyncio.wait([self._main], timeout=grace_s)
+        in_time = self._main.done() or self.stopped
+        if not self.ended_by:  # a mistake of its own at the end stays to be seen
+            self.kill()
+        return in_time
 
     def kill(self) -> None:
         """As by SIGKILL."""

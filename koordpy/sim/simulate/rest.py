@@ -75,7 +75,9 @@ def _queue_lets(truth: Truth, pods: list[Json]) -> bool:
     if not truth.all("queues.scheduling.run.ai") or not queue_of(pods[0]):
         return True
     path = list(truth.queue_path(queue_of(pods[0])))
-    if not path or max(pod["spec"].get("priority", 0) for pod in pods) >= _FIXED:
+    if not path or path[-1]["spec"].get("parentQueue"):
+        return False  # one that is named does not exist, or is its own ancestor
+    if max(pod["spec"].get("priority", 0) for pod in pods) >= _FIXED:
         return False
     asks = sum(asked(pod).get("cpu", 0) for pod in pods)
     limits = ((limit_of(queue), truth.allocated(queue["metadata"]["name"])) for queue in path)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 REFUSED = (403, 404, 409, 410, 422, 429, 500, 503, 504)
 CALLS = ("refuse", "lose-request", "lose-answer", "delay", "repeat")
 WATCHES = ("lag", "break", "cut", "replay", "expire", "gone", "bookmarks-only")
+_UNDER_WAY_S = 15.0  # longer than any call may take
 
 
 class Window(NamedTuple):
@@ -40,6 +41,10 @@ class Weather:
     @property
     def ends(self) -> float:
         return max((window.ends for window in self._windows), default=0.0)
+
+    def is_calm(self, since: float, until: float) -> bool:
+        """No window was open between these two moments, nor shortly before: a call may still be under way."""
+        return not any(window.begins <= until and window.ends > since - _UNDER_WAY_S for window in self._windows)
 
     def fault_of_call(self, now: float, machine: str, number: int, method: str, path: str) -> Window | None:
         verbs = ("", method, path.partition("?")[0].rpartition("/")[2])

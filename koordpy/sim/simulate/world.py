@@ -40,6 +40,7 @@ REST_S = 150.0  # in which everything has to come right; less than it takes unti
 STATUS_REST_S = 330.0  # a status that was refused as invalid is written again after five minutes
 _LOOK_EVERY_S = 1.0
 _STEP_AT_REST_S = 5.0
+_GRACE_S = 30.0  # what Kubernetes grants a pod by default
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -144,6 +145,19 @@ class _World:
     async def kill(self, machine: str, seconds: float) -> None:
         """And started anew after some seconds."""
         self._machines[machine].kill()
+        await self._start_again(machine, seconds)
+
+    async def end(self, machine: str, seconds: float) -> None:
+        """Gracefully, as by an upgrade, and started anew after some seconds."""
+        self._judge.pieces.disturbed()
+        ending, began = self._machines[machine], self._loop.time()
+        if not await ending.end(_GRACE_S):
+            self._judge.wrong.append(f"{ending.name} was asked to end, and has not after {_GRACE_S:.0f} seconds")
+        if not ending.was_stopped and self._weather.is_calm(began, self._loop.time()):
+            self._judge.look_at_end(ending)
+        await self._start_again(machine, seconds)
+
+    async def _start_again(self, machine: str, seconds: float) -> None:
         self._judge.pieces.disturbed()
         await asyncio.sleep(seconds)
         if self._machines[machine].is_dead:
@@ -224,6 +238,7 @@ class _World:
         verbs: dict[str, Callable[..., Coroutine[Any, Any, None]]] = {
             "kill": self.kill,
             "kill_at": self.kill_at,
+            "end": self.end,
             "pause": self.pause,
             "jump": self.jump,
         }
