@@ -9,8 +9,10 @@ DEMO_VENV := .venv-demo
 
 # Markers of pyproject.toml: `make quick LEFT_OUT='real or random'`.
 LEFT_OUT ?=
+# One more than there are cores: tests wait for control planes half of the time.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Files in the order of tests/conftest.py, which begins with those that take long.
-PYTEST = -m pytest -n auto --dist loadfile --no-loadscope-reorder $(if $(LEFT_OUT),-m 'not ($(LEFT_OUT))')
+PYTEST = -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(LEFT_OUT),-m 'not ($(LEFT_OUT))')
 # From 3.12 on Python itself tells which lines run (sys.monitoring), which costs next to nothing.
 COUNTS_LINES = $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'
 

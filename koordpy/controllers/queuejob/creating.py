@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import structlog
@@ -129,7 +130,7 @@ class Creator:
             surplus_made=wish.surplus_made + (not wish.minimum),
         )
         try:
-            await in_parallel([self._hands.create_pod(job, slot) for slot in slots])
+            await in_parallel([partial(self._hands.create_pod, job, slot) for slot in slots])
         except ApiError as error:
             self._refused(job, slots[0], error)
         except Exception as error:

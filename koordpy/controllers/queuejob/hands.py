@@ -7,8 +7,9 @@ of what was decided, so that a second attempt finds the first. What the API serv
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -90,7 +91,7 @@ class Hands:
                     await self._create_service(job)
                 case DeleteJob():
                     await self._delete_job(job)
-        await in_parallel([self._delete_pod(job, deletion.pod) for deletion in deletions])
+        await in_parallel([partial(self._delete_pod, job, deletion.pod) for deletion in deletions])
 
     async def create_pod(self, job: QueueJob, slot: Slot) -> None:
         """Raises NameTaken, or why the API server does not want it. It is there when this returns."""
@@ -191,13 +192,13 @@ def _companion(job: QueueJob, kind: str, api_version: str, spec: dict[str, Any])
     return {"apiVersion": api_version, "kind": kind, "metadata": owned, "spec": spec}
 
 
-async def in_parallel(calls: Sequence[Coroutine[Any, Any, None]]) -> None:
+async def in_parallel(calls: Sequence[Callable[[], Awaitable[None]]]) -> None:
     """A few at once, and all of them whatever becomes of one; then raises what the first one raised."""
     limit = asyncio.Semaphore(_AT_ONCE)
 
-    async def limited(call: Coroutine[Any, Any, None]) -> None:
+    async def limited(call: Callable[[], Awaitable[None]]) -> None:
         async with limit:
-            await call
+            await call()
 
     for outcome in await asyncio.gather(*map(limited, calls), return_exceptions=True):
         if isinstance(outcome, BaseException):

@@ -59,14 +59,19 @@ class Machine:
             self.stopped = False
             self._loop.go_on(self)
 
+    @property
+    def has_ended(self) -> bool:
+        """By itself; one that was killed never does."""
+        return self._main is not None and self._main.done()
+
     async def end(self, grace_s: float) -> bool:
-        """As by SIGTERM, and by SIGKILL if it has not ended by then. Whether it ended in time, if nobody stopped it."""
+        """As by SIGTERM, and by SIGKILL if it has not ended by then. Whether it ended in time, unless it was stopped."""
         if self._main is None or self.is_dead:
             return True
         self._was_asked_to_end = True
         self._main.cancel()
         await asyncio.wait([self._main], timeout=grace_s)
-        in_time = self._main.done() or self.stopped
+        in_time = self.has_ended or self.stopped
         if not self.ended_by:  # a mistake of its own at the end stays to be seen
             self.kill()
         return in_time

@@ -153,7 +153,7 @@ class _World:
         ending, began = self._machines[machine], self._loop.time()
         if not await ending.end(_GRACE_S):
             self._judge.wrong.append(f"{ending.name} was asked to end, and has not after {_GRACE_S:.0f} seconds")
-        if not ending.was_stopped and self._weather.is_calm(began, self._loop.time()):
+        if ending.has_ended and not ending.was_stopped and self._weather.is_calm(began, self._loop.time()):
             self._judge.look_at_end(ending)
         await self._start_again(machine, seconds)
 
