@@ -65,7 +65,7 @@ class Machine:
         return self._main is not None and self._main.done()
 
     async def end(self, grace_s: float) -> bool:
-        """As by SIGTERM, and by SIGKILL if it has not ended by then. Whether it ended in time, unless it was stopped."""
+        """As by SIGTERM, and by SIGKILL if it has not ended by then. Whether it ended in time, or was stopped."""
         if self._main is None or self.is_dead:
             return True
         self._was_asked_to_end = True
