@@ -18,6 +18,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.absence import take_off
 from koordpy.plan.preemption.search import is_whole
 from koordpy.plan.reservations.ends import NEVER, ends_of, run_time_of
+from koordpy.plan.reservations.room import fewest_ends
 from koordpy.scheduler.answers.amounts import instant
 from koordpy.scheduler.answers.subjects import of_pod
 from koordpy.scheduler.planning import Planning
@@ -29,6 +30,7 @@ from koordpy.state.trial import Trial
 
 _BUDGET_S = 0.05  # of planning for one answer
 _MOST_NAMES = 3
+_TRIED_IN_TURN = 32  # times that are planned one after the other, before the rest is searched by halves
 
 STOPPED = Start(time=None, certainty="Unknown", message="not worked out: there are too many jobs in front of it")
 
@@ -83,9 +85,33 @@ class Forward:
         return Start(time=instant(at), certainty=certainty, message=self._because(at)), plan.placements
 
     def _first(self, job: Job) -> tuple[float, Plan] | None:
-        """The first end at which the job fits, found by bisection: more room is there with each."""
-        times = sorted({self._now, *(each.at for each in self._ends), *(each.end for each in self._to_come)} - {NEVER})
+        """The first time at which the job fits, and stays clear of those in front of it for as long as it runs.
+
+        As pods end there is more and more room, and bisection would do. But whoever is in front starts later and takes
+        room again: a job of a minute may fit now, and not in an hour. So the first times are tried one by one.
+        """
+        times = self._times(job)
         seconds, _ = self._run_time(job)
+        one_by_one = _TRIED_IN_TURN if self._to_come else 1
+        for at in times[:one_by_one]:
+            answer = self._plan_at(at, at + seconds, job)
+            if answer is not None and is_whole(answer):
+                return at, answer
+            if time.perf_counter() >= self._until:
+                break
+        return self._bisect(times[one_by_one:], seconds, job)
+
+    def _times(self, job: Job) -> list[float]:
+        """When there is more room than before, from the first on at which its requests fit at all."""
+        gone = fewest_ends(job, self._ends, self._cluster, self._planning.profiles)
+        if gone > len(self._ends):
+            return []
+        first = max(self._now, self._ends[gone - 1].at) if gone else self._now
+        times = {first, *(each.at for each in self._ends), *(each.end for each in self._to_come)}
+        return sorted(at for at in times if first <= at < NEVER)
+
+    def _bisect(self, times: list[float], seconds: float, job: Job) -> tuple[float, Plan] | None:
+        """One at which it fits; the first, where room only grows."""
         low, high = 0, len(times)
         found: tuple[float, Plan] | None = None
         while low < high:

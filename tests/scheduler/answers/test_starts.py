@@ -110,3 +110,15 @@ async def test_the_list_of_jobs_says_what_is_reserved_and_who_waits_for_it():
         "big": ("Resources", "1970-01-01T00:16:50Z", "Reserved"),
         "small": ("Reservation", "1970-01-01T00:18:30Z", "Declared"),
     }
+
+
+async def test_a_short_job_is_expected_in_the_gap_before_a_large_one_in_front_of_it():
+    rig = TimedRig(nodes=2)
+    rig.runs("busy-0", "n0", 10)
+    rig.runs("busy-1", "n1", 20)
+    rig.gang_of("big", 2, seconds=100)
+    rig.settle()
+    rig.pending("short", 5)
+    rig.settle()
+    times = {name: at for name, (_, at, _) in (await shown(rig)).items()}
+    assert times == {"big": "1970-01-01T00:17:00Z", "short": "1970-01-01T00:16:50Z"}
