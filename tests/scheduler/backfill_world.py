@@ -116,7 +116,7 @@ class BackfillWorld:
         backfilled = self.rig.built.parts.backfill.backfilled
         pods = self.rig.cluster.pods
         if any(uid(pod) not in pods or backfilled.until(pods[uid(pod)]) is None for pod in work.pods):
-            self.promise = None
+            self.promise, self._void = None, self.rig.built.parts.backfill.reservation
 
     def _end(self, work: Work) -> None:
         self.log.append(f"{self.now:.0f} {work.name} ends")

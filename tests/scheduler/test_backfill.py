@@ -271,3 +271,58 @@ def test_a_more_important_job_that_starts_moves_the_reservation_at_once(rig: Tim
     rig.pending("vip", 100, priority=5)
     rig.settle()
     assert rig.reserved_in == 100
+
+
+LATE = "and default/busy-0, default/busy-1 should have ended by now"
+
+
+def test_pods_that_end_a_moment_too_late_do_not_cost_the_reserved_job_its_nodes(rig: TimedRig):
+    rig.later(11)
+    rig.pending("long", 500)
+    rig.settle()
+    assert not rig.is_placed("long")
+    assert f"reserved to start at 1970-01-01T00:16:50Z, {LATE}" in rig.message("big-0")
+    rig.gone("busy-0")
+    rig.gone("busy-1")
+    rig.settle()
+    assert {f"big-{n}" for n in range(4)} == set(rig.placed())
+
+
+def test_pods_that_stay_a_minute_too_long_end_the_reservation(rig: TimedRig):
+    rig.later(11)
+    rig.pending("long", 500)
+    rig.settle()
+    rig.later(60)
+    assert "No start can be reserved: default/busy-0, default/busy-1 should have ended by now" in rig.message("big-0")
+    assert rig.is_placed("long")
+
+
+def test_an_early_end_on_another_node_moves_the_start_forward_within_ten_seconds():
+    rig = TimedRig(nodes=3)
+    for number, seconds in enumerate((15, 20, 30)):
+        rig.runs(f"busy-{number}", f"n{number}", seconds)
+    rig.gang_of("big", 2)
+    rig.settle()
+    assert rig.reserved_in == 20
+    rig.gone("busy-2")
+    rig.settle()
+    rig.later(10)
+    assert rig.reserved_in == 5
+
+
+def test_when_a_reservation_is_released_those_that_it_held_up_are_tried_in_order_of_submission():
+    rig = TimedRig(nodes=2)
+    rig.runs("busy", "n0", 10)
+    rig.gang_of("big", 2)
+    rig.settle()
+    rig.pending("younger", 100, created="2026-01-01T00:00:02Z")
+    rig.pending("older", 200, created="2026-01-01T00:00:01Z")
+    rig.settle()
+    rig.later(2)
+    rig.built.queue.activate(uid("older"))
+    rig.settle()
+    rig.gone("big-0")
+    rig.gone("big-1")
+    rig.settle()
+    assert rig.is_placed("older")
+    assert not rig.is_placed("younger")

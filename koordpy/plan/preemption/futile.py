@@ -87,7 +87,7 @@ def _reasons_without(job: Job, shape: Shape, cluster: Cluster, profile: Profile,
     reach = cluster.reach(job.preemptor).of_gangs(job.gangs)
     counts: Counter[Reason] = Counter()
     rows = among.nonzero()[0].tolist()
-    if len(rows) > _ASKED_ONE_BY_ONE or not _minds_others(shape, cluster, profile):
+    if len(rows) > _ASKED_ONE_BY_ONE or not minds_others(shape, cluster, profile):
         with Trial(cluster.occupancy) as trial:
             take_off_all(reach, cluster, trial)
             counts, among = _reasons(job, shape, cluster, profile, among)
@@ -111,7 +111,7 @@ def _reasons(job: Job, shape: Shape, cluster: Cluster, profile: Profile, among: 
     return counts, among & fit.feasible(shape, cluster, profile)
 
 
-def _minds_others(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
+def minds_others(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
     """Whether more than room can be in the way, as a pod on another node that uses the same claim."""
     asked = (each for each in profile.filters if not each.static and not isinstance(each, NodeResourcesFit))
     return any(each.passes(shape, cluster) is not None for each in asked)

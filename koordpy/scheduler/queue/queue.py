@@ -308,6 +308,15 @@ class JobQueue:
             self._leave_class(ticket)
             self._activate(ticket, "ClusterChange")
 
+    def start_over(self, key: str) -> None:
+        """Try it as when it was submitted: behind those that came before it, in front of all that came later."""
+        ticket = self._tickets.get(key)
+        if ticket is None or ticket.state in (State.IN_FLIGHT, State.GONE):
+            return
+        self._leave_class(ticket)
+        ticket.since = ticket.created
+        self._activate(ticket, "ClusterChange")
+
     def move_to_front(self, key: str) -> None:
         """Try this one before everything else, once."""
         ticket = self._tickets.get(key)

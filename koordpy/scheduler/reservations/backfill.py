@@ -7,7 +7,7 @@ schedulers. Nothing is polled: the reserved time is one timer, and whoever is ke
 changes.
 
 A promise is kept against everybody but more important jobs, older ones among them: they may have waited for something
-else when it was made. When a reservation is free again all that want one are tried, and the first in order has it.
+else when it was made. When a reservation is free again all that want one are tried in order, and the first has it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Ticket
 from koordpy.scheduler.report.reporter import Reporter
 from koordpy.scheduler.reservations.backfilled import Backfilled
+from koordpy.scheduler.reservations.calls import Calls
 from koordpy.scheduler.reservations.judge import Judge
 from koordpy.scheduler.reservations.reservation import Reservation, order_of
 from koordpy.state.events import EventKind
@@ -66,7 +67,7 @@ class Backfill:
         self._denied: set[str] = set()  # jobs that wait for the reserved one
         self._without: set[str] = set()  # jobs that would have a reservation, if there were more than one
         self._owed = ""  # a job whose reserved time has come, and whose start is unknown since: others overran theirs
-        self._due = False  # the reserved time has come, and the job was activated for it
+        self._calls = Calls(wall)
         self._there: set[str] = set()  # pods on the reserved nodes: the start may be earlier when one of them is gone
 
     @property
@@ -112,22 +113,36 @@ class Backfill:
             self._take_back(job)
             return refusal
         ends, unknown = self._ends(job, now)
-        planning = self._planning
-        start = earliest_start(job, ends, now, plan=planning.plan, cluster=self._cluster, profiles=planning.profiles)
+        start = self._earliest(job, ends, now)
+        has_it = current is not None and current.key == ticket.key
+        if current is not None and has_it and self._is_overrun(job, start, ends, unknown, now):
+            return _with_start(refusal, current.start.at, self._unknown_ends(unknown))
         if start is None:
-            has_come = current is not None and current.key == ticket.key and current.start.at <= now
-            owed = ticket.key if has_come else self._owed
+            owed = ticket.key if has_it and self._calls.has_come else self._owed
             self.release(ticket.key)
             self._owed = owed
-            return replace(refusal, message=refusal.message + self._unknown_ends(unknown))
+            unknown_ends = self._unknown_ends(unknown)
+            no_start = f" No start can be reserved: {unknown_ends}." if unknown_ends else ""
+            return replace(refusal, message=refusal.message + no_start)
         start = self._not_later(job, start, current, ticket)
-        made = current.made if current is not None and current.key == ticket.key else now
+        made = current.made if current is not None and has_it else now
         self._reserve(Reservation(ticket.key, job, order_of(ticket), start, made))
-        at = instant_of_seconds(start.at)
-        text = f"{refusal.message.removesuffix('.')}; reserved to start at {at}"
-        # A node that is lost may be one of its own, or its queue may have no room for it any more: a promise that
-        # cannot be kept must not keep others waiting.
-        return replace(refusal, message=text, wake_on=refusal.wake_on | EventKind.DOMAINS | EventKind.QUEUES)
+        self._calls.worked_out(ends)
+        return _with_start(refusal, start.at)
+
+    def _earliest(self, job: Job, ends: list[End], now: float) -> Start | None:
+        planning = self._planning
+        return earliest_start(job, ends, now, plan=planning.plan, cluster=self._cluster, profiles=planning.profiles)
+
+    def _is_overrun(
+        self, job: Job, start: Start | None, ends: list[End], unknown: Iterable[PodRecord], now: float
+    ) -> bool:
+        """The reserved time has come, and the job lacks only pods that should have ended a moment ago."""
+        if not self._calls.is_kept or (start is not None and start.at <= now):
+            return False
+        late = [End(now, pod) for pod in unknown if self._calls.is_late(pod.uid)]
+        soon = self._earliest(job, sorted([*late, *ends], key=lambda each: each.at), now) if late else None
+        return soon is not None and soon.at <= now
 
     def _goes_before(self, ticket: Ticket, reserved: Reservation, now: float) -> bool:
         """Whether a job gets the reservation that another one has; between queues their turns decide."""
@@ -141,7 +156,7 @@ class Backfill:
         return self.backfilled.ends(job, now, self.reservation.start.at if self.reservation is not None else now)
 
     def _unknown_ends(self, pods: Iterable[PodRecord]) -> str:
-        """` No start can be reserved: the end of team/x is not declared.`."""
+        """`the end of team/x is not declared`."""
         undeclared: dict[str, None] = {}
         overdue: dict[str, None] = {}
         for pod in pods:
@@ -149,7 +164,7 @@ class Backfill:
             (undeclared if run_time(pod, self._cluster) is None else overdue)[name] = None
         said = [f"the end of {_some(undeclared)} is not declared"] if undeclared else []
         said += [f"{_some(overdue)} should have ended by now"] if overdue else []
-        return f" No start can be reserved: {'; '.join(said)}." if said else ""
+        return "; ".join(said)
 
     def _not_later(self, job: Job, start: Start, current: Reservation | None, ticket: Ticket) -> Start:
         """After a restart what was promised before is the upper bound, as long as it is to come."""
@@ -190,7 +205,7 @@ class Backfill:
             self._without.add(before.key)
         if before is not None and before.key == reservation.key and before.start.at == reservation.start.at:
             return
-        self._due = False
+        self._calls.reserved(reservation.start.at)
         at = instant_of_seconds(reservation.start.at)
         log.info("reserved", job=reservation.job.name, start=at)
         self._reporter.reserved(self._gangs(reservation.job), reservation.job.members, at)
@@ -209,10 +224,13 @@ class Backfill:
             self._owed = ""
         if self.reservation is not None and self.reservation.key == key:
             before, self.reservation = self.reservation, None
+            self._calls.clear()
             self._forget(before)
-            self._denied |= self._without
+            waiting = self._denied | self._without
+            self._denied.clear()
             self._without.clear()
-            self._activate_denied()
+            for other in waiting:
+                self._queue.start_over(other)
 
     def _forget(self, reservation: Reservation) -> None:
         members = [pod for pod in reservation.job.members if pod.uid in self._cluster.pods]
@@ -231,8 +249,8 @@ class Backfill:
     def overdue(self, job: Job, ticket: Ticket) -> Preemption | None:
         """The reserved time has come: backfilled pods that should have ended leave, if the whole job then starts."""
         reserved, now = self.reservation, self._wall()
-        has_come = reserved is not None and reserved.key == ticket.key and reserved.start.at <= now
-        if not has_come and self._owed != ticket.key:
+        has_it = reserved is not None and reserved.key == ticket.key
+        if not (has_it and self._calls.has_come) and self._owed != ticket.key:
             return None
         if any(pod.preempted_for == job.name for pod in self._cluster.leaving.values()):
             return None  # they leave for it already
@@ -267,7 +285,8 @@ class Backfill:
     def pod_gone(self, uid: str) -> None:
         """A pod has ended, or is deleted: the start may be earlier, or evicting those that are overdue enough."""
         self.backfilled.forget((uid,))
-        matters = self.reservation is not None and (self._due or uid in self._there)
+        self._calls.pod_gone(uid)
+        matters = self.reservation is not None and (self._calls.has_come or uid in self._there)
         waiting = self._owed or (self.reservation.key if self.reservation is not None and matters else "")
         if waiting:
             self._queue.activate(waiting)
@@ -281,21 +300,30 @@ class Backfill:
             self.release(reserved.key)
 
     def seconds_to_next(self) -> float | None:
-        if self.reservation is None or self._due:
-            return None
-        return max(0.0, self.reservation.start.at - self._wall())
+        return self._calls.seconds_to_next()
 
     def act(self) -> None:
-        if self.reservation is not None and not self._due and self.reservation.start.at <= self._wall():
-            self._due = True
+        if self._calls.take() and self.reservation is not None:
             self._queue.activate_now(self.reservation.key)
 
     def clear(self) -> None:
         """Another term of leadership: reservations are made anew, and what was promised is the upper bound."""
-        self.reservation, self._due, self._owed = None, False, ""
+        self.reservation, self._owed = None, ""
+        self._calls.clear()
         self._denied.clear()
         self._without.clear()
         self.backfilled.clear()
+
+
+def _with_start(refusal: Refusal, start: float, why_not_yet: str = "") -> Refusal:
+    """The job has a reserved start, and says so.
+
+    A node that is lost may be one of its own, or its queue may have no room for it any more: a promise that cannot be
+    kept must not keep others waiting.
+    """
+    late = f", and {why_not_yet}" if why_not_yet else ""
+    text = f"{refusal.message.removesuffix('.')}; reserved to start at {instant_of_seconds(start)}{late}"
+    return replace(refusal, message=text, wake_on=refusal.wake_on | EventKind.DOMAINS | EventKind.QUEUES)
 
 
 def _some(names: Iterable[str]) -> str:

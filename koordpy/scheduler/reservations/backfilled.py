@@ -64,12 +64,21 @@ class Backfilled:
                 found.append(pod)
         return found
 
+    def end_of(self, pod: PodRecord, now: float, reserved_start: float) -> float:
+        """When a pod leaves its node. Of one that was backfilled and stays too long it is known: when it is time."""
+        if pod.terminating:
+            return now
+        at = end_of(pod, self._cluster, now)
+        if at == NEVER and self.until(pod) is not None and self._cluster.may_be_evicted(pod):
+            return max(now, reserved_start)
+        return at
+
     def ends(self, job: Job, now: float, reserved_start: float) -> tuple[list[End], list[PodRecord]]:
-        """When others end. Of those that were backfilled and stay too long it is known: they leave when it is time."""
+        """When others end, and of whom that is not known."""
         known, unknown = ends_of(job, self._cluster, now)
-        late = [pod for pod in unknown if self.until(pod) is not None and self._cluster.may_be_evicted(pod)]
+        late = [End(at, pod) for pod in unknown if (at := self.end_of(pod, now, reserved_start)) != NEVER]
         if not late:
             return known, unknown
-        at = max(now, reserved_start)
-        known = sorted([*known, *(End(at, pod) for pod in late)], key=lambda each: (each.at, each.pod.uid))
-        return known, [pod for pod in unknown if pod not in late]
+        gone = {each.pod.uid for each in late}
+        known = sorted([*known, *late], key=lambda each: (each.at, each.pod.uid))
+        return known, [pod for pod in unknown if pod.uid not in gone]

@@ -10,6 +10,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.preemption.search import is_whole
 from koordpy.plan.reservations.earliest import fits_beside
 from koordpy.plan.reservations.ends import run_time, run_time_of
+from koordpy.plan.reservations.kept import is_kept
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.reservations.backfilled import Backfilled
 from koordpy.scheduler.reservations.reservation import Reservation
@@ -40,8 +41,15 @@ class Judge:
         if self.ends_in_time(job, plan, reserved):
             return True
         placed = [(job.by_uid[each.uid], each.node) for each in plan.placements]
-        at, cluster = reserved.start.at, self._planning.cluster
-        ends, _ = self._backfilled.ends(reserved.job, self._wall(), at)
+        at, cluster, now = reserved.start.at, self._planning.cluster, self._wall()
+        profiles, own = self._planning.profiles, reserved.job.gangs
+
+        def is_gone(pod: PodRecord) -> bool:
+            return pod.gang not in own and self._backfilled.end_of(pod, now, at) <= at
+
+        if is_kept(reserved.job, reserved.start, placed, is_gone, cluster=cluster, profiles=profiles):
+            return True
+        ends, _ = self._backfilled.ends(reserved.job, now, at)
         return fits_beside(reserved.job, at, placed, ends, plan=self._planning.plan, cluster=cluster)
 
     def ends_in_time(self, job: Job, plan: Plan, reserved: Reservation) -> bool:
