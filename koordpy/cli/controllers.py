@@ -12,7 +12,7 @@ from koordpy.cli.options import begin, process_options
 @click.command()
 @process_options(port=10252)
 def controllers(**flags: str | int | bool | None) -> None:
-    """Keep the status of PodGroups, of queues and of the network topology true.
+    """Keep the status of PodGroups, Queues and the network topology true, group workloads, and run QueueJobs.
 
     Give it the scheduler's --config, if that has one: it says whose pods count, and how leaders are elected. Runs until
     SIGTERM or Ctrl-C, then releases its lease (koordpy-controllers) and exits with 0.

@@ -30,7 +30,7 @@ def install() -> None:
 @install.command()
 @click.option("--namespace", metavar="NAME", callback=_namespace, help="Where it runs. [default: koordpy-system]")
 @click.option("--image", metavar="IMAGE", callback=_image, help="Where its image is. [default: koordpy:VERSION]")
-@click.option("--without-crds", is_flag=True, help="Leave out the definitions of PodGroup and ClusterNetworkTopology.")
+@click.option("--without-crds", is_flag=True, help="Leave out the CustomResourceDefinitions.")
 def manifests(*, namespace: str | None, image: str | None, without_crds: bool) -> None:
     """Print the manifests that install koordpy, as YAML: what the Helm chart renders with its default values.
 
