@@ -76,6 +76,7 @@ async def run(control_plane: ControlPlane, namespace: str, workload: Workload, s
                 await completions.wait_completed()
                 after = await _quiet(client, grouped=grouped)
                 after.writes["DELETE pods"] -= kubelets.deletions + len(completions.completed)
+                read = await reads(client) - reads_before  # now: the verdict reads as well
                 return Run(
                     workload=workload,
                     started=started,
@@ -90,7 +91,7 @@ async def run(control_plane: ControlPlane, namespace: str, workload: Workload, s
                     peak_mb=programs.peak_mb,
                     control_plane_cpu_s=cpu_seconds(control_plane.pids) - cpu_before,
                     writes=after.writes - writes_before,
-                    reads=await reads(client) - reads_before,
+                    reads=read,
                 )
 
 
