@@ -16,20 +16,21 @@ PATIENCE_SECONDS = 20
 PAUSE_SECONDS = 0.05
 
 
-async def create(client: Client, objects: Iterable[tuple[str, Json]]) -> None:
-    """Create objects as fast as possible, a few at a time."""
-    todo = iter(objects)
+async def create(client: Client, objects: Iterable[tuple[str, Json]]) -> dict[str, str]:
+    """Create objects as fast as possible, a few at a time; returns their UIDs by name."""
+    todo, uids = iter(objects), dict[str, str]()
     async with asyncio.TaskGroup() as group:
         for _ in range(CREATORS):
-            group.create_task(_create_each(client, todo))
+            group.create_task(_create_each(client, todo, uids))
+    return uids
 
 
 async def create_gangs(client: Client, gangs: Iterable[Manifests]) -> dict[str, float]:
     """Create gangs one after another; returns when the request for each pod was sent."""
     made = list(gangs)
-    await create(client, (entry for gang in made for entry in gang.objects))
+    uids = await create(client, (entry for gang in made for entry in gang.objects))
     asked: dict[str, float] = {}
-    await create(client, _noting(asked, (pod for gang in made for pod in gang.pods)))
+    await create(client, _noting(asked, _owned(uids, (pod for gang in made for pod in gang.pods))))
     return asked
 
 
@@ -66,8 +67,15 @@ async def install(client: Client, definitions: Iterable[Json]) -> None:
 
 
 async def _create_gang(client: Client, gang: Manifests, asked: dict[str, float]) -> None:
-    await create(client, gang.objects)
-    await create(client, _noting(asked, gang.pods))
+    uids = await create(client, gang.objects)
+    await create(client, _noting(asked, _owned(uids, gang.pods)))
+
+
+def _owned(uids: dict[str, str], pods: Iterable[Json]) -> Iterator[Json]:
+    """The pods, their owners by UID, which only the API server gives."""
+    for pod in pods:
+        owners = [owner | {"uid": uids[owner["name"]]} for owner in pod["metadata"].get("ownerReferences", ())]
+        yield pod | {"metadata": pod["metadata"] | {"ownerReferences": owners}} if owners else pod
 
 
 def _noting(asked: dict[str, float], pods: Iterable[Json]) -> Iterator[tuple[str, Json]]:
@@ -76,12 +84,13 @@ def _noting(asked: dict[str, float], pods: Iterable[Json]) -> Iterator[tuple[str
         yield "pods", pod
 
 
-async def _create_each(client: Client, todo: Iterator[tuple[str, Json]]) -> None:
+async def _create_each(client: Client, todo: Iterator[tuple[str, Json]], uids: dict[str, str]) -> None:
     for resource, obj in todo:
-        reply = await client.create(resource, obj)
+        namespace = obj["metadata"].get("namespace")
+        reply = await client.create(resource, obj, namespace=namespace)
         deadline = time.monotonic() + PATIENCE_SECONDS
         # Admission sees a new PriorityClass a moment after its creation, and denies its pods until then.
         while reply.status == 403 and time.monotonic() < deadline:
             await asyncio.sleep(PAUSE_SECONDS)
-            reply = await client.create(resource, obj)
-        reply.ok()
+            reply = await client.create(resource, obj, namespace=namespace)
+        uids[obj["metadata"]["name"]] = reply.ok()["metadata"]["uid"]

@@ -9,12 +9,16 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bench.live import jobs
 from bench.live.objects import Gang, Json
+from bench.live.queues import LABEL
 
 SCHEDULER_NAME = "koord-scheduler"
 _GANG = "gang.scheduling.koordinator.sh"
 GANG_NAME, GANG_MINIMUM = f"{_GANG}/name", f"{_GANG}/min-available"
+KAI_DEFAULT_QUEUE = "default-queue"
 SIGS_PODGROUPS = "apis/scheduling.x-k8s.io/v1alpha1/podgroups"
+RUNAI_PODGROUPS = "apis/scheduling.run.ai/v2alpha2/podgroups"
 VOLCANO_PODGROUPS = "apis/scheduling.volcano.sh/v1beta1/podgroups"
 
 
@@ -36,6 +40,8 @@ def plain_pods(gang: Gang, _: str) -> Manifests:
 
 def koordinator(gang: Gang, namespace: str) -> Manifests:
     """Annotations on the pods and no PodGroup, whose status a controller would have to write."""
+    if gang.job:
+        return _job(gang)
     if not gang.all_or_nothing:
         return plain_pods(gang, namespace)
     annotations = {GANG_NAME: gang.name, GANG_MINIMUM: str(gang.size)}
@@ -44,7 +50,7 @@ def koordinator(gang: Gang, namespace: str) -> Manifests:
     if gang.gather:
         strategy = [{"layer": layer, "strategy": "PreferGather"} for layer in gang.gather]
         annotations[f"{_GANG}/network-topology-spec"] = json.dumps({"gatherStrategy": strategy})
-    return Manifests((), _pods(gang, annotations=annotations))
+    return Manifests((), _pods(gang, annotations=annotations, labels={LABEL: gang.queue} if gang.queue else {}))
 
 
 def sigs(gang: Gang, namespace: str) -> Manifests:
@@ -71,13 +77,40 @@ def volcano(gang: Gang, _: str) -> Manifests:
         "metadata": {"name": gang.name},
         "spec": {
             "minMember": gang.size if gang.all_or_nothing else 1,
-            "queue": "default",
+            "queue": gang.queue or "default",
             **({"priorityClassName": gang.priority_class} if gang.priority_class else {}),
         },
         "status": {"phase": "Pending"},
     }
     annotations = {"scheduling.k8s.io/group-name": gang.name, "volcano.sh/preemptable": "true"}
     return Manifests(((VOLCANO_PODGROUPS, group),), _pods(gang, annotations=annotations))
+
+
+def kai(gang: Gang, _: str) -> Manifests:
+    """The PodGroup that KAI's pod-grouper would make: pods without an owner that name one are left alone by it.
+
+    KAI schedules no pod without a PodGroup and a queue.
+    """
+    if gang.job:
+        return _job(gang)
+    group = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": gang.name},
+        "spec": {
+            "minMember": gang.size if gang.all_or_nothing else 1,
+            "queue": gang.queue or KAI_DEFAULT_QUEUE,
+            **({"priorityClassName": gang.priority_class} if gang.priority_class else {}),
+        },
+    }
+    return Manifests(((RUNAI_PODGROUPS, group),), _pods(gang, annotations={"pod-group-name": gang.name}))
+
+
+def _job(gang: Gang) -> Manifests:
+    """A training job, of which a grouper has to make a gang."""
+    pods = _pods(gang)
+    jobs.make_owned(gang, pods)
+    return Manifests(((jobs.RESOURCE, jobs.job(gang)),), pods)
 
 
 def _pods(

@@ -78,6 +78,25 @@ def _per_pod(run: Run) -> float:
     return run.cpu_s * 1000 / len(run.bound)
 
 
+def _steady(run: Run) -> float:
+    """Seconds from the request for the last pod until the last bind or eviction."""
+    return max(*run.bound.values(), run.last_eviction) - max(run.created[name] for name in run.bound)
+
+
+def _per_job(count: Callable[[Run], int]) -> Callable[[Run], float]:
+    return lambda run: count(run) / len(run.workload.fitting)
+
+
+def _group_writes(run: Run) -> int:
+    return sum(count for name, count in run.writes.items() if name.endswith(" podgroups"))
+
+
+def _writes_before_bind(run: Run) -> float:
+    """To each pod, and to objects that are made for it."""
+    asked = ("PATCH pods", "PUT pods", "APPLY pods", "POST bindrequests")
+    return sum(run.writes[name] for name in asked) / len(run.bound)
+
+
 _COST = (
     Measure("CPU of the scheduler", "s", lambda run: run.cpu_s),
     Measure("CPU of the scheduler per pod", "ms", _per_pod),
@@ -99,6 +118,13 @@ STREAM = (
     Measure("wait of a gang, median", "ms", _wait(50)),
     Measure("wait of a gang, 99 of 100", "ms", _wait(99)),
 )
+GROUPED = (
+    Measure("API reads per workload", "", _per_job(lambda run: run.reads.total())),
+    Measure("writes of PodGroups per workload, without status", "", _per_job(_group_writes)),
+    Measure("API writes per pod before its bind", "", _writes_before_bind),
+    Measure("CPU of the grouper", "s", lambda run: run.grouper_cpu_s),
+)
+RECLAIM = Measure("last pod made to last bind or eviction", "s", _steady)
 AT_ONCE = (
     Measure("last member made to last bound", "s", lambda run: max(gang_waits(run))),
     Measure("evictions", "", lambda run: run.outcome.evicted),
@@ -123,7 +149,9 @@ def measures(workload: Workload) -> tuple[Measure, ...]:
     if workload.name.startswith("trace"):
         ends = any(gang.lasts < math.inf for gang in workload.gangs)
         return (*TRACE, *((UTILISATION,) if ends else ()), *gathered, *_COST)
-    return (*_BY_ARRIVAL[workload.arrival], *gathered, *_COST)
+    reclaim = (RECLAIM,) if workload.queues and workload.least_evictions else ()
+    grouped = GROUPED if workload.has_jobs else ()
+    return (*_BY_ARRIVAL[workload.arrival], *reclaim, *gathered, *grouped, *_COST)
 
 
 def figure_name(measure: str, workload: Workload, scheduler: str) -> str:

@@ -15,6 +15,7 @@ Json = dict[str, Any]
 HOSTNAME = "kubernetes.io/hostname"
 POOL = "example.com/pool"
 ZONE = "topology.kubernetes.io/zone"
+CPUS, MEMORY_GIB = 4, 32  # of a node that says nothing else
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Gang:
     on: tuple[str, ...] = ()  # nodes of members that run before the scheduler starts
     at: float = 0.0  # seconds after the first gang, in a stream of gangs
     lasts: float = math.inf  # seconds from the last bind until its pods end
+    queue: str = ""
+    job: bool = False  # its pods are those of a training job, and say nothing of a gang
 
     def member_names(self) -> list[str]:
         return [f"{self.name}-{number:04d}" for number in range(self.size)]
@@ -58,7 +61,7 @@ class Gang:
 
 
 def node(name: str, labels: dict[str, str], has: dict[str, str] | None = None) -> Json:
-    amounts = {"cpu": "4", "memory": "32Gi", "pods": "110", **(has or {})}
+    amounts = {"cpu": str(CPUS), "memory": f"{MEMORY_GIB}Gi", "pods": "110", **(has or {})}
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -22,6 +22,7 @@ from tests.controlplane.server import ControlPlane
 NAMESPACE = "default"
 UNANSWERED = (TimeoutError, aiohttp.ClientError)
 OURS = "koordpy"
+READS_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ def takes_part(scheduler: Scheduler, workload: Workload) -> bool:
     """Whether the scheduler can run the workload."""
     if not scheduler.decides:
         return workload.has_ceiling
+    if (workload.queues and scheduler.queues_of is None) or (workload.has_jobs and scheduler.grouper is None):
+        return False
     return scheduler.knows_gangs or not workload.only_for_gangs
 
 
@@ -83,8 +86,8 @@ def recorded_figures(
     measure: str, workload: Workload, schedulers: Sequence[Scheduler], figures: Mapping[str, Figure]
 ) -> dict[str, Figure]:
     """Recorded figures by scheduler, without those of another configuration than the present one."""
-    found = {each: figures.get(figure_name(measure, workload, each.name)) for each in schedulers}
-    return {each.name: one for each, one in found.items() if one and one.configuration == each.configuration}
+    found = [(each, figures.get(figure_name(measure, workload, each.name))) for each in schedulers]
+    return {each.name: one for each, one in found if one and one.configuration == each.configuration}
 
 
 def run_once(workload: Workload, scheduler: Scheduler) -> Run:
@@ -102,7 +105,8 @@ def _in_short(workload: Workload, scheduler: Scheduler, seen: Run) -> str:
         return "; ".join(seen.problems)
     said = [f"{each.name}: {figure(each, workload, scheduler, [seen]).written()}" for each in measures(workload)]
     writes = ", ".join(f"{count:,} {kind}" for kind, count in seen.writes.most_common())
-    return "; ".join([*said, f"writes: {writes}", *seen.problems])
+    read = ", ".join(f"{count:,} {kind}" for kind, count in seen.reads.most_common(READS_SHOWN))
+    return "; ".join([*said, f"writes: {writes}", f"reads: {read}", *seen.problems])
 
 
 def _figures(

@@ -1,36 +1,34 @@
 """One run: one workload, one scheduler, on a control plane that is given.
 
-The scheduler is a process of its own, the observer is another. This process only makes objects, plays the kubelets, and
-asks the kernel and the API server for their counts before and after.
+The scheduler has processes of its own, the observer is another. This process only makes objects, plays the kubelets,
+and asks the kernel and the API server for their counts before and after.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from bench.figures import BenchError
+from bench.live import jobs
 from bench.live.arrivals import create, create_gangs, install, stream
 from bench.live.completions import Completions
 from bench.live.kubelets import Kubelets
 from bench.live.observer import Observer
+from bench.live.programs import Programs, running
 from bench.live.scheduler import Scheduler, Site
-from bench.live.usage import cpu_seconds, peak_mb, writes
+from bench.live.usage import cpu_seconds, reads, writes
 from bench.live.verdict import Outcome, Seen, outcome_of
 from bench.live.workload import PROBE, Arrival, Workload
 from tests.controlplane.client import Client
-from tests.controlplane.process import Process
 from tests.controlplane.server import ADMIN_TOKEN, ControlPlane
 
-STALL_SECONDS = 60
 QUIET_SECONDS = 1.0
 QUIET_AT_MOST_SECONDS = 20
-STOP_SECONDS = 10
 POLL_SECONDS = 0.05
 RUNNING = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
 
@@ -45,11 +43,14 @@ class Run:
     created: dict[str, float] = field(repr=False)  # pod -> when it was asked for
     bound: dict[str, float] = field(repr=False)  # pod that has to be bound -> when it was seen bound
     completed: dict[str, float] = field(repr=False)  # pod -> when it was deleted, its run time being over
+    last_eviction: float  # when the last pod was seen to be evicted; `started` if none was
     outcome: Outcome = field(repr=False)
     cpu_s: float
+    grouper_cpu_s: float  # the part of it that is the grouper's
     peak_mb: float
     control_plane_cpu_s: float
     writes: Counter[str]  # of the scheduler, by verb and resource
+    reads: Counter[str]  # likewise; GET and LIST
 
     @property
     def problems(self) -> list[str]:
@@ -61,19 +62,21 @@ async def run(control_plane: ControlPlane, namespace: str, workload: Workload, s
     url, ca_path = control_plane.url, control_plane.ca_path
     async with Client(url, namespace=namespace, token=ADMIN_TOKEN, ca_path=ca_path) as client:
         created = await _prepare(client, workload, scheduler)
-        writes_before, cpu_before = await writes(client), cpu_seconds(control_plane.pids)
+        grouped = workload.has_jobs
         async with (
             Observer(url, ca_path, namespace) as observer,
             Completions(client, observer, workload.gangs) as completions,
             _kubelets(client, workload) as kubelets,
         ):
-            started = time.monotonic()
-            with _running(scheduler, control_plane, namespace) as process:
-                created |= await _later(client, workload, scheduler, observer, process)
-                await _bound(observer, process, workload.must_bind)
+            writes_before, reads_before = await writes(client, grouped=grouped), await reads(client)
+            cpu_before, started = cpu_seconds(control_plane.pids), time.monotonic()
+            with running(scheduler, _site(control_plane, namespace), grouped=grouped) as programs:
+                created |= await _later(client, workload, scheduler, observer, programs)
+                await _bound(observer, programs, workload.must_bind, workload.stalled_after_s)
                 await completions.wait_completed()
-                after = await _quiet(client)
+                after = await _quiet(client, grouped=grouped)
                 after.writes["DELETE pods"] -= kubelets.deletions + len(completions.completed)
+                read = await reads(client) - reads_before  # now: the verdict reads as well
                 return Run(
                     workload=workload,
                     started=started,
@@ -81,18 +84,25 @@ async def run(control_plane: ControlPlane, namespace: str, workload: Workload, s
                     created=created,
                     bound={name: at for name, at in observer.bound.items() if name in workload.must_bind},
                     completed=completions.completed,
+                    last_eviction=max(_evicted(observer, completions).values(), default=started),
                     outcome=await outcome_of(client, workload, scheduler.knows_gangs, _seen(observer, completions)),
-                    cpu_s=cpu_seconds([process.pid]),
-                    peak_mb=peak_mb(process.pid),
+                    cpu_s=programs.cpu_s,
+                    grouper_cpu_s=programs.grouper_cpu_s,
+                    peak_mb=programs.peak_mb,
                     control_plane_cpu_s=cpu_seconds(control_plane.pids) - cpu_before,
                     writes=after.writes - writes_before,
+                    reads=read,
                 )
 
 
 async def _prepare(client: Client, workload: Workload, scheduler: Scheduler) -> dict[str, float]:
     """Create everything that exists when the scheduler starts."""
-    await install(client, scheduler.definitions())
-    await create(client, workload.objects)
+    await install(client, (*scheduler.definitions(), *(jobs.definitions() if workload.has_jobs else ())))
+    await create(client, (*workload.objects, *scheduler.objects))
+    if workload.has_jobs and scheduler.grouper is not None:
+        await create(client, scheduler.grouper.objects)
+    if scheduler.queues_of is not None:
+        await create(client, scheduler.queues_of(workload.queues))
     await create(client, (("nodes", node) for node in workload.nodes))
     running = [scheduler.manifests_of(gang, client.namespace) for gang in workload.running]
     await create_gangs(client, running)
@@ -104,12 +114,12 @@ async def _prepare(client: Client, workload: Workload, scheduler: Scheduler) -> 
 
 
 async def _later(
-    client: Client, workload: Workload, scheduler: Scheduler, observer: Observer, process: Process
+    client: Client, workload: Workload, scheduler: Scheduler, observer: Observer, programs: Programs
 ) -> dict[str, float]:
     """Create everything that arrives when the scheduler is up, which it is when it has bound the probe."""
     if workload.arrival is Arrival.BEFORE:
         return {}
-    await _bound(observer, process, frozenset(PROBE.member_names()))
+    await _bound(observer, programs, frozenset(PROBE.member_names()), workload.stalled_after_s)
     manifests = [(gang.at, scheduler.manifests_of(gang, client.namespace)) for gang in workload.gangs]
     if workload.arrival is Arrival.STREAM:
         return await stream(client, manifests)
@@ -118,11 +128,15 @@ async def _later(
 
 def _seen(observer: Observer, completions: Completions) -> Seen:
     return Seen(
-        evicted=len(observer.gone.keys() - completions.completed.keys()),
+        evicted=len(_evicted(observer, completions)),
         done=frozenset(completions.completed),
         node_of=observer.node_of,
         events=observer.events,
     )
+
+
+def _evicted(observer: Observer, completions: Completions) -> dict[str, float]:
+    return {name: at for name, at in observer.gone.items() if name not in completions.completed}
 
 
 @contextlib.asynccontextmanager
@@ -136,34 +150,25 @@ async def _kubelets(client: Client, workload: Workload) -> AsyncIterator[Kubelet
         yield kubelets
 
 
-@contextlib.contextmanager
-def _running(scheduler: Scheduler, control_plane: ControlPlane, namespace: str) -> Iterator[Process]:
+def _site(control_plane: ControlPlane, namespace: str) -> Site:
     directory = control_plane.directory
     # A token, as schedulers have in a cluster; a certificate would be verified anew with each request, which costs the
     # API server a sixth of its time.
     kubeconfig = control_plane.kubeconfig(directory / "bench.kubeconfig", token=ADMIN_TOKEN)
-    site = Site(directory, kubeconfig, control_plane.url, control_plane.ca_path, namespace)
-    log = directory / f"{scheduler.name.replace(' ', '-')}.log"
-    process = Process(scheduler.name, scheduler.command(site), log)
-    try:
-        yield process
-    finally:
-        process.signal(signal.SIGTERM)
-        process.wait_stopped(STOP_SECONDS)
+    return Site(directory, kubeconfig, control_plane.url, control_plane.ca_path, namespace)
 
 
-async def _bound(observer: Observer, process: Process, names: frozenset[str]) -> None:
+async def _bound(observer: Observer, programs: Programs, names: frozenset[str], stalled_after_s: float) -> None:
     """Wait until these pods are bound or no more are being bound; the verdict names the missing ones."""
     last_seen, deadline = -1, 0.0
     while (seen := len(observer.bound)) < len(names) or not names <= observer.bound.keys():
         if seen > last_seen:
-            last_seen, deadline = seen, time.monotonic() + STALL_SECONDS
+            last_seen, deadline = seen, time.monotonic() + stalled_after_s
         if time.monotonic() > deadline and names & observer.bound.keys():
             return
         if time.monotonic() > deadline:
-            raise BenchError(f"{process.name} has bound no pod in {STALL_SECONDS} s\n{process.tail()}")
-        if not process.running:
-            raise BenchError(f"{process.name} has ended in the middle of the run\n{process.tail()}")
+            raise BenchError(f"no pod was bound in {stalled_after_s:g} s\n{programs.tails()}")
+        programs.check()
         if not observer.running:
             raise BenchError("the observer has ended in the middle of the run; what it died of is above")
         await asyncio.sleep(POLL_SECONDS)
@@ -175,13 +180,13 @@ class _Quiet:
     writes: Counter[str]
 
 
-async def _quiet(client: Client) -> _Quiet:
+async def _quiet(client: Client, *, grouped: bool) -> _Quiet:
     """Wait until the scheduler stops writing: events follow the binds, and belong to the cost of scheduling."""
     deadline = time.monotonic() + QUIET_AT_MOST_SECONDS
-    found = _Quiet(time.monotonic(), await writes(client))
+    found = _Quiet(time.monotonic(), await writes(client, grouped=grouped))
     while time.monotonic() < min(found.since + QUIET_SECONDS, deadline):
         await asyncio.sleep(QUIET_SECONDS / 4)
-        now = await writes(client)
+        now = await writes(client, grouped=grouped)
         if now != found.writes:
             found = _Quiet(time.monotonic(), now)
     return found

@@ -8,22 +8,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import yaml
 
-from bench.live import framework, manifests, volcano
+from bench.live import framework, kai, manifests, queues, volcano
 from bench.live.framework import AS_SHIPPED, Tuning
 from bench.live.manifests import ManifestsOf
 from bench.live.objects import Json
-from bench.live.scheduler import NOTHING_SET, Scheduler, Site
+from bench.live.queues import QueuesOf
+from bench.live.scheduler import NOTHING_SET, Grouper, Scheduler, Site
 from bench.peers.build import build as build_peer
 from bench.peers.programs import PROGRAMS
 from tests.controlplane.build import build
 from tests.controlplane.components import KUBERNETES
 
 CRDS = Path(__file__).parents[2] / "crds"
+# As a grouper leaves it that ends in order. Where it is, pods that could be of a gang wait for a grouper: it makes no
+# difference which of the two processes is up first.
+GROUPER_LEASE: Json = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "koordpy-podgrouper", "namespace": "kube-system"},
+    "spec": {"holderIdentity": "", "renewTime": "2026-01-01T00:00:00.000000Z"},
+}
 
 
 def koordpy(site: Site) -> list[str]:
@@ -33,6 +43,12 @@ def koordpy(site: Site) -> list[str]:
 def koordpy_flags(site: Site) -> list[str]:
     flags = ("--leader-elect=false", "--bind-address=127.0.0.1", "--port=0", "--log-level=warning")
     return ["run", f"--kubeconfig={site.kubeconfig}", *flags]
+
+
+def koordpy_grouper(site: Site) -> list[str]:
+    """A process of its own, so that what it costs can be told. It stands for its lease: the scheduler asks for that."""
+    flags = ("--bind-address=127.0.0.1", "--port=0", "--log-level=warning")
+    return [sys.executable, "-m", "koordpy", "controllers", f"--kubeconfig={site.kubeconfig}", *flags]
 
 
 def koordpy_definitions(directory: Path = CRDS) -> list[Json]:
@@ -51,6 +67,7 @@ FAST = Tuning(nodes_to_score=10, gogc=400)
 GATE_OFF = Tuning(gates={"NominatedNodeNameForExpectation": False})
 FAST_KOORD = Tuning(gates=GATE_OFF.gates, skips=("preBind",), nodes_to_score=10, gogc=400)
 FAST_VOLCANO = volcano.Tuning(nodes_to_find=10, gogc=400)
+RECLAIMING_VOLCANO = volcano.Tuning(nodes_to_find=10, gogc=400, reclaims=True)
 EAGER_VOLCANO = volcano.Tuning(period_ms=100, nodes_to_find=10, gogc=400)
 
 
@@ -67,7 +84,13 @@ def _kube_scheduler(name: str, tuning: Tuning) -> Scheduler:
 
 
 def _peer(
-    name: str, program: str, command: Callable[..., list[str]], manifests_of: ManifestsOf, tuning: object
+    name: str,
+    program: str,
+    command: Callable[..., list[str]],
+    manifests_of: ManifestsOf,
+    tuning: object,
+    *,
+    queues_of: QueuesOf | None = None,
 ) -> Scheduler:
     return Scheduler(
         name,
@@ -76,7 +99,14 @@ def _peer(
         configuration=f"{PROGRAMS[program].version}, {tuning}",
         definitions=lambda: build_peer(program).definitions(),
         built=lambda: build_peer(program),
+        queues_of=queues_of,
     )
+
+
+def _kai(name: str, tuning: kai.Tuning) -> Scheduler:
+    scheduler = _peer(name, "kai", kai.scheduler, manifests.kai, tuning, queues_of=queues.run_ai)
+    grouper = Grouper(partial(kai.grouper, tuning=tuning))
+    return replace(scheduler, objects=kai.OBJECTS, beside=kai.beside(tuning), grouper=grouper)
 
 
 _koord_scheduler = partial(
@@ -85,8 +115,16 @@ _koord_scheduler = partial(
 _coscheduling = partial(_peer, program="coscheduling", command=framework.coscheduling, manifests_of=manifests.sigs)
 _volcano = partial(_peer, program="volcano", command=volcano.volcano, manifests_of=manifests.volcano)
 
+KOORDPY = Scheduler(
+    "koordpy",
+    koordpy,
+    configuration=NOTHING_SET,
+    definitions=koordpy_definitions,
+    grouper=Grouper(koordpy_grouper, (("leases", GROUPER_LEASE),)),
+    queues_of=queues.run_ai,
+)
 _ALL = (
-    Scheduler("koordpy", koordpy, configuration=NOTHING_SET, definitions=koordpy_definitions),
+    KOORDPY,
     _kube_scheduler("kube-scheduler", FAST_KUBE),
     _kube_scheduler("kube-scheduler-default", AS_SHIPPED),
     _koord_scheduler("koord-scheduler", tuning=FAST_KOORD),
@@ -96,7 +134,10 @@ _ALL = (
     _coscheduling("coscheduling-default", tuning=AS_SHIPPED),
     _volcano("volcano", tuning=FAST_VOLCANO),
     _volcano("volcano-eager", tuning=EAGER_VOLCANO),
+    _volcano("volcano-reclaim", tuning=RECLAIMING_VOLCANO, queues_of=queues.volcano),
     _volcano("volcano-default", tuning=volcano.Tuning()),
+    _kai("kai", kai.Tuning(gogc=400)),
+    _kai("kai-default", kai.Tuning()),
     Scheduler("bare client", bare_client, configuration="32 connections", knows_gangs=False, decides=False),
 )
 SCHEDULERS = {scheduler.name: scheduler for scheduler in _ALL}

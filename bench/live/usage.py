@@ -1,4 +1,4 @@
-"""What processes have used, as the kernel counts it; and how many writes the API server has seen."""
+"""What processes have used, as the kernel counts it; and how many requests the API server has seen."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 _REQUESTS = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _WRITES = frozenset(("POST", "PUT", "PATCH", "APPLY", "DELETE"))
+_READS = frozenset(("GET", "LIST"))
 # Made by the bench itself, or by the API server about itself.
-_NOT_THE_SCHEDULERS = frozenset(("POST pods", "POST nodes", "POST namespaces", "POST podgroups"))
+_NOT_THE_SCHEDULERS = frozenset(("POST pods", "POST nodes", "POST namespaces", "POST pytorchjobs"))
+_MADE_WITH_THE_PODS = frozenset(("POST podgroups",))  # by the bench, where there is no grouper
+_READ_BY_THE_SERVER = frozenset(
+    ("", "configmaps", "customresourcedefinitions", "endpoints", "endpointslices", "leases", "namespaces", "services")
+)
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
@@ -32,22 +37,34 @@ def peak_mb(pid: int) -> float:
     return int(found[1]) * 1024 / 1e6 if found else 0.0
 
 
-async def writes(client: Client) -> Counter[str]:
-    """Writes of schedulers so far, by verb and resource: `POST pods/binding`, `PATCH pods/status`, `POST events`."""
+async def writes(client: Client, *, grouped: bool = False) -> Counter[str]:
+    """Writes of schedulers so far, by verb and resource: `POST pods/binding`, `PATCH pods/status`, `POST events`.
+
+    `grouped`: PodGroups are made by a grouper, and count.
+    """
+    others = _NOT_THE_SCHEDULERS if grouped else _NOT_THE_SCHEDULERS | _MADE_WITH_THE_PODS
     counts = await all_writes(client)
-    return Counter({name: count for name, count in counts.items() if name not in _NOT_THE_SCHEDULERS})
+    return Counter({name: count for name, count in counts.items() if name not in others})
 
 
 async def all_writes(client: Client) -> Counter[str]:
     """Everybody's, but of leases."""
+    return await _requests(client, _WRITES, frozenset(("leases",)))
+
+
+async def reads(client: Client) -> Counter[str]:
+    """Everybody's so far, by verb and resource, but of what the API server reads for itself; watches are none."""
+    return await _requests(client, _READS, _READ_BY_THE_SERVER)
+
+
+async def _requests(client: Client, verbs: frozenset[str], without: frozenset[str]) -> Counter[str]:
     answer = await _metrics(client)
     counts: Counter[str] = Counter()
     for labels, value in _REQUESTS.findall(answer.ok()["text"]):
         by_label = dict(_LABEL.findall(labels))
         resource = "/".join(part for part in (by_label["resource"], by_label["subresource"]) if part)
-        name = f"{by_label['verb']} {resource}"
-        if by_label["verb"] in _WRITES and by_label["resource"] != "leases":
-            counts[name] += int(float(value))
+        if by_label["verb"] in verbs and by_label["resource"] not in without:
+            counts[f"{by_label['verb']} {resource}"] += int(float(value))
     return counts
 
 

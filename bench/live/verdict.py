@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from bench.live.objects import Json
@@ -44,6 +45,7 @@ async def outcome_of(client: Client, workload: Workload, knows_gangs: bool, seen
         *overcommitted_once(workload, seen.events, seen.node_of),
         *missing(workload, node_of),
         *(partial(workload, node_of) if knows_gangs else ()),
+        *broken(workload, {name for sign, name in seen.events if sign == "-"} - seen.done),
         *needless(workload, seen.evicted),
     ]
     return Outcome(node_of, seen.evicted, workload.must_bind <= node_of.keys(), problems)
@@ -100,6 +102,16 @@ def partial(workload: Workload, node_of: dict[str, str]) -> list[str]:
         if gang.all_or_nothing and 0 < bound < gang.size:
             found.append(f"{gang.name} has {bound} of {gang.size}")
     return [f"{len(found):,} gangs are bound in part: {found[0]}"] if found else []
+
+
+def broken(workload: Workload, gone: Collection[str]) -> list[str]:
+    """Running gangs of which some members were evicted and others left: too few to work, and they hold their nodes."""
+    found = []
+    for gang in workload.running:
+        left = sum(name not in gone for name in gang.member_names())
+        if gang.all_or_nothing and 0 < left < gang.size:
+            found.append(f"{gang.name} has {left} of {gang.size} left")
+    return [f"{len(found):,} running gangs are left in part: {found[0]}"] if found else []
 
 
 def needless(workload: Workload, evicted: int) -> list[str]:

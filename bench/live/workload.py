@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 
 from bench.live.objects import Gang, Json
+from bench.live.queues import Queue
 
 
 class Arrival(enum.Enum):
@@ -35,6 +36,8 @@ class Workload:
     least_evictions: int = 0
     objects: tuple[tuple[str, Json], ...] = field(default=(), repr=False)  # (resource, object) it needs
     only_for_gangs: bool = False  # not for a scheduler without gangs
+    queues: tuple[Queue, ...] = field(default=(), repr=False)  # parents first; only for a scheduler with queues
+    stalled_after_s: float = 60  # without a bind
 
     @property
     def pods(self) -> int:
@@ -50,10 +53,19 @@ class Workload:
         return frozenset(name for gang in self.fitting for name in gang.member_names())
 
     @property
+    def has_jobs(self) -> bool:
+        """Whether a grouper has to make the gangs."""
+        return any(gang.job for gang in self.gangs)
+
+    @property
     def has_ceiling(self) -> bool:
         """Whether the bare client can run the workload: all pods fit wherever they are bound."""
         stays = all(gang.lasts == math.inf and not gang.pool for gang in self.gangs)
-        return self.arrival is not Arrival.AT_ONCE and not self.never and not self.objects and stays
+        return (
+            self.arrival is not Arrival.AT_ONCE
+            and not (self.never or self.objects or self.queues or self.has_jobs)
+            and stays
+        )
 
     @property
     def title(self) -> str:

@@ -13,7 +13,8 @@ import shutil
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Built:
 
     program: Path
     crds: Path  # a directory of YAML files
+    beside: Mapping[str, Path] = field(default_factory=dict)  # programs that it needs, by the name of their package
 
     def definitions(self) -> list[dict[str, Any]]:
         found = [yaml.safe_load(path.read_text()) for path in sorted(self.crds.glob("*.yaml"))]
@@ -44,7 +46,8 @@ def build(name: str) -> Built:
         with only_one_build(cache_directory()):
             if not directory.exists():  # looked at again: the build that was waited for may have made it
                 _build(program, find_go(), directory)
-    return Built(directory / "program", directory / "crds")
+    beside = {name: directory / name for name in map(_last, program.beside)}
+    return Built(directory / "program", directory / "crds", beside)
 
 
 def cache_directory() -> Path:
@@ -61,10 +64,15 @@ def _build(program: Program, go: str, directory: Path) -> None:
         made.mkdir()
         _copy_source(program, go, source, label)
         flags = ["-trimpath", "-ldflags", "-s -w"]
-        run_go(go, ["build", *flags, "-o", str(made / "program"), program.package], cwd=source, label=label)
+        for output, package in (("program", program.package), *((_last(each), each) for each in program.beside)):
+            run_go(go, ["build", *flags, "-o", str(made / output), package], cwd=source, label=label)
         shutil.copytree(source / program.crds, made / "crds")
         made.rename(directory)
     print(f"built {label} in {elapsed(started)}", flush=True)
+
+
+def _last(package: str) -> str:
+    return package.rpartition("/")[2]
 
 
 def _copy_source(program: Program, go: str, source: Path, label: str) -> None:

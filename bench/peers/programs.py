@@ -15,6 +15,7 @@ class Program:
     package: str
     crds: str  # the directory of its CustomResourceDefinitions
     first_build: str  # on two cores, with nothing in the Go build cache
+    beside: tuple[str, ...] = ()  # packages of other programs that it needs
     libraries: tuple[str, str] = ("", "")  # of the k8s.io modules it replaces: this version, by that one
 
     @property
@@ -43,6 +44,11 @@ _ALL = (
     Program(
         "volcano", "volcano.sh/volcano", "v1.10.0",
         package="./cmd/scheduler", crds="config/crd/volcano/bases", first_build="4 minutes",
+    ),
+    Program(
+        "kai", "github.com/NVIDIA/KAI-scheduler", "v0.12.0",
+        package="./cmd/scheduler", crds="deployments/kai-scheduler/crds", first_build="6 minutes",
+        beside=("./cmd/binder", "./cmd/podgrouper"),
     ),
 )  # fmt: skip
 PROGRAMS = {program.name: program for program in _ALL}

@@ -14,7 +14,17 @@ from bench.live.run import Run, run
 from bench.live.scheduler import Scheduler
 from bench.live.schedulers import SCHEDULERS
 from bench.live.workload import Workload
-from bench.live.workloads import basic, gangs, never_fits, preempt, streaming, topology
+from bench.live.workloads import (
+    basic,
+    gangs,
+    gangs_in_queues,
+    grouped,
+    never_fits,
+    preempt,
+    reclaim,
+    streaming,
+    topology,
+)
 from tests.controlplane.fixtures import Real
 
 pytestmark = pytest.mark.real
@@ -27,6 +37,8 @@ TINY = (
     preempt(node_count=4, size=2),
     never_fits(node_count=4, count=2, size=4),
     topology(count=2, size=4, cluster=network.nodes(2, 1, 2, 2)),
+    gangs_in_queues(count=4, size=10, node_count=4, queue_count=2),
+    reclaim(node_count=4, size=4),
 )
 # Of the others, one workload: they cost seconds each, and the peers take long to build.
 COMBINATIONS = [
@@ -48,6 +60,19 @@ async def test_a_run_sees_every_pod_bound_and_what_it_cost(real: Real, workload:
     assert seen.outcome.evicted == workload.least_evictions
     assert 10 < seen.peak_mb < 2_000
     assert all(measure.of(seen) > 0 for measure in measures(workload))
+
+
+async def test_a_grouper_makes_gangs_of_jobs_and_its_requests_and_cpu_are_seen(real: Real):
+    workload = grouped(count=2, size=4, node_count=4)
+    try:
+        seen = await run(real.control_plane, real.namespace, workload, SCHEDULERS["koordpy"])
+    finally:  # where it is, pods of other tests would wait for a grouper
+        (await real.client.delete("leases", "koordpy-podgrouper", namespace="kube-system")).ok()
+    assert seen.problems == []
+    assert seen.writes["POST podgroups"] == len(workload.gangs)
+    assert seen.writes["PATCH pods"] == workload.pods
+    assert seen.reads["GET pytorchjobs"] <= len(workload.gangs)
+    assert 0 < seen.grouper_cpu_s < seen.cpu_s
 
 
 async def test_a_scheduler_that_exits_ends_the_run_with_the_end_of_its_log(real: Real):

@@ -48,6 +48,20 @@ def test_a_peer_is_kept_with_its_definitions_and_nothing_else(go: Path):
     assert sorted(path.name for path in cache_directory().iterdir()) == [".lock", "koord-scheduler_v1.8.0"]
 
 
+def test_programs_that_a_peer_needs_beside_it_are_built_with_it(go: Path):
+    (go.parents[1] / "source" / "deployments").mkdir()
+    (go.parents[1] / "source" / "deployments" / "kai-scheduler").mkdir()
+    (go.parents[1] / "source" / "config" / "crd" / "bases").rename(
+        go.parents[1] / "source" / "deployments" / "kai-scheduler" / "crds"
+    )
+    built = build("kai")
+    assert {name: path.read_text() for name, path in built.beside.items()} == {
+        "binder": "binary\n",
+        "podgrouper": "binary\n",
+    }
+    assert built.program not in built.beside.values()
+
+
 def test_a_peer_in_the_cache_is_not_built_again_and_needs_no_go(go: Path):
     build("koord-scheduler")
     go.unlink()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bench.live import framework, volcano
+from bench.live import framework, kai, volcano
 from bench.live.framework import AS_SHIPPED, Tuning
 from bench.live.objects import Json
 from bench.live.scheduler import Scheduler, Site
@@ -18,9 +18,11 @@ TUNED = Tuning(gates={"AGate": False, "Another": True}, skips=("preBind",), node
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    built = Built(Path("/peers/program"), tmp_path)
+    beside = {name: Path(f"/peers/{name}") for name in ("binder", "podgrouper")}
+    built = Built(Path("/peers/program"), tmp_path, beside)
     monkeypatch.setattr(framework, "build_peer", lambda _: built)
     monkeypatch.setattr(volcano, "build_peer", lambda _: built)
+    monkeypatch.setattr(kai, "build_peer", lambda _: built)
     return Site(tmp_path, tmp_path / "kubeconfig", "https://127.0.0.1:1", tmp_path / "ca", "default")
 
 
@@ -62,8 +64,33 @@ def test_every_setting_of_volcano_reaches_it_and_its_text(site: Site):
     assert str(volcano.Tuning()) == "no setting for speed"
 
 
+def test_volcano_reclaims_only_where_it_is_told_to(site: Site):
+    def actions(tuning: volcano.Tuning) -> list[str]:
+        (path,) = [p.partition("=")[2] for p in volcano.volcano(site, tuning) if p.startswith("--scheduler-conf=")]
+        configuration: Json = yaml.safe_load(Path(path).read_text())
+        return str(configuration["actions"]).split(", ")
+
+    assert "reclaim" in actions(volcano.Tuning(reclaims=True))
+    assert "reclaim" not in actions(volcano.Tuning())
+    assert str(volcano.Tuning(reclaims=True)) == "action reclaim"
+
+
+def test_every_setting_of_kai_reaches_its_programs_and_its_text(site: Site):
+    tuned = kai.Tuning(period_ms=100, reconciles=50, gogc=400)
+    scheduler, grouper = kai.scheduler(site, tuned), kai.grouper(site, tuned)
+    (binder,) = [command(site) for command in kai.beside(tuned).values()]
+    assert "--schedule-period=100ms" in scheduler
+    for command, program in ((scheduler, "program"), (grouper, "podgrouper"), (binder, "binder")):
+        assert command[:4] == ["/usr/bin/env", f"KUBECONFIG={site.kubeconfig}", "GOGC=400", f"/peers/{program}"]
+    assert all("--max-concurrent-reconciles=50" in command for command in (grouper, binder))
+    assert str(tuned) == "schedule-period 100 ms, max-concurrent-reconciles 50, GOGC 400"
+    assert str(kai.Tuning()) == "no setting for speed"
+
+
 def test_no_two_variants_of_a_scheduler_have_the_same_configuration():
-    peers = [each.configuration for name, each in SCHEDULERS.items() if name.startswith(("kube", "koord-", "volcano"))]
+    peers = [
+        each.configuration for name, each in SCHEDULERS.items() if name.startswith(("kube", "koord-", "volcano", "kai"))
+    ]
     assert len(peers) == len(set(peers))
 
 

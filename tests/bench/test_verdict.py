@@ -1,7 +1,7 @@
 """The check at the end of a live run: no scheduler is believed that overcommits, splits gangs or evicts too many."""
 
 from bench.live.objects import Gang, Json
-from bench.live.verdict import missing, needless, overcommitted, overcommitted_once, partial
+from bench.live.verdict import broken, missing, needless, overcommitted, overcommitted_once, partial
 from bench.live.workload import PROBE, Workload
 
 PAIR = Workload("w", (), (Gang("a", 2), Gang("giant", 3)), never=frozenset(("giant",)))
@@ -71,6 +71,15 @@ def test_a_gang_in_part_is_named_and_a_whole_one_is_not():
 
 def test_members_of_an_app_may_be_bound_one_by_one():
     assert partial(Workload("w", (), (Gang("app", 2, all_or_nothing=False),)), {"app-0000": "n1"}) == []
+
+
+def test_a_running_gang_that_lost_some_members_is_named_and_one_that_lost_all_is_not():
+    running = (Gang("a", 2, on=("n1", "n2")), Gang("b", 2, on=("n1", "n2")))
+    workload = Workload("w", (), (), running=running)
+    assert broken(workload, {"a-0000", "a-0001"}) == []
+    assert broken(workload, {"a-0000", "a-0001", "b-0001"}) == [
+        "1 running gangs are left in part: b has 1 of 2 left",
+    ]
 
 
 def test_necessary_evictions_are_right_and_more_are_not():

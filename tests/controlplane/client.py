@@ -36,6 +36,7 @@ CLUSTER_SCOPED = frozenset(
         "nodes",
         "persistentvolumes",
         "priorityclasses",
+        "queues",
         "runtimeclasses",
         "storageclasses",
     )
@@ -146,7 +147,7 @@ class Client:
     def path(self, resource: str, name: str = "", namespace: str | None = None, subresource: str = "") -> str:
         """The path of a collection or an object in the namespace of this client, if it lives in one."""
         if namespace is None:
-            namespace = "" if resource in CLUSTER_SCOPED else self.namespace
+            namespace = "" if resource.rpartition("/")[2] in CLUSTER_SCOPED else self.namespace
         return path(resource, name, namespace, subresource)
 
     async def get(self, resource: str, name: str, *, namespace: str | None = None, subresource: str = "") -> Reply:
