@@ -1,5 +1,7 @@
 """Evictions: each victim was told for whom it goes, that job is more important, and it fits by it and not without it.
 
+No gang is left with some of its members and without enough of them.
+
 Victims leave one by one, so those of one preemptor are looked at together, some seconds after the last of them. What
 nobody could foresee is not blamed on anybody: a node that changed, another leader, a member that its owner took away.
 """
@@ -13,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koordpy.sim.embedded.store import Change
-from koordpy.sim.simulate.pieces import Pieces
 from koordpy.sim.simulate.placing import fit_in, needed
+from koordpy.sim.simulate.surprises import Surprises
 from koordpy.sim.simulate.truth import (
     Amounts,
     Truth,
@@ -40,7 +42,7 @@ class _Batch:
     """The victims of one preemptor, and what was free without them when the first one left."""
 
     needs: list[Json]  # pods that have to start together
-    gang: str
+    name: str  # of the gang, or of the pod
     since: float
     free: dict[str, Amounts]
     known: dict[str, Amounts]  # the same, without what became free lately
@@ -49,10 +51,15 @@ class _Batch:
 
 
 class Evictions:
-    def __init__(self, truth: Truth, pieces: Pieces, tell: Callable[[str], None]) -> None:
-        self._truth, self._pieces, self._tell = truth, pieces, tell
+    def __init__(self, truth: Truth, surprises: Surprises, tell: Callable[[str], None]) -> None:
+        self._truth, self._surprises, self._tell = truth, surprises, tell
         self._batches: dict[str, _Batch] = {}  # by the preemptor
         self._freed: list[tuple[float, Json]] = []  # pods that ended, and when
+        self._better_at = float("-inf")  # when a node came, or became larger
+
+    def better(self) -> None:
+        """There is more room, which a scheduler may not know of yet."""
+        self._better_at = _now()
 
     def look(self, change: Change) -> None:
         """A pod has changed."""
@@ -83,7 +90,7 @@ class Evictions:
             return  # gone meanwhile
         if not self._is_allowed(trigger, pod):
             self._tell(f"{key_of(pod)} was evicted for {told['pod']}, which is not more important")
-        batch = self._batches.get(told["job"]) or self._begin(told["job"], trigger)
+        batch = self._batches.get(told["job"]) or self._begin(told["job"], trigger, pod)
         batch.victims.append(pod)
         batch.last = _now()
 
@@ -92,22 +99,24 @@ class Evictions:
         by_right = bool(self._truth.all("queues.scheduling.run.ai"))
         return by_right or trigger["spec"].get("priority", 0) > victim["spec"].get("priority", 0)
 
-    def _begin(self, job: str, trigger: Json) -> _Batch:
+    def _begin(self, job: str, trigger: Json, victim: Json) -> _Batch:
         gangs = self._truth.gangs()
         name = self._truth.gang_of(trigger) or ""
         gang = gangs.get(name)
         waiting = [pod for pod in gang.members if is_pending(pod)] if gang else []
         needs = (needed(gang, waiting) if gang else [trigger]) or [trigger]
         leaving = {pod["metadata"]["uid"] for pod in self._truth.pods if is_terminating(pod)}
+        leaving -= {victim["metadata"]["uid"]}
         free, known = self._truth.free(without=leaving), self._truth.free()
         for _, pod in self._freed:
             _take(known, pod)
-        batch = self._batches[job] = _Batch(needs, name, _now(), free, known)
+        batch = self._batches[job] = _Batch(needs, name or key_of(trigger), _now(), free, known)
         return batch
 
     def _judge(self, job: str, batch: _Batch) -> None:
-        if self._pieces.is_excused(batch.gang, batch.since):
+        if self._surprises.excuse(batch.name, batch.since):
             return
+        self._look_at_gangs(job, batch)
         names = [key_of(pod) for pod in batch.victims]
         room = {name: dict(has) for name, has in batch.free.items()}
         for pod in batch.victims:
@@ -118,8 +127,22 @@ class Evictions:
         for pod in self._truth.pods:  # binds that were under way, and promises
             bound_since = node_of(pod) and is_ours(pod) and pod["metadata"]["uid"] not in own
             _take(batch.known, pod, node=node_of(pod) if bound_since else pod["status"].get("nominatedNodeName", ""))
-        if not self._is_complicated() and fit_in(self._truth, batch.needs, batch.known):
+        is_news = self._better_at > batch.since - self._surprises.told_within_s(batch.since)
+        if not is_news and not self._is_complicated() and fit_in(self._truth, batch.needs, batch.known):
             self._tell(f"{names} were evicted for {job}, which fitted without that: {batch.known}")
+
+    def _look_at_gangs(self, job: str, batch: _Batch) -> None:
+        """A gang that has lost too many members goes as a whole."""
+        gangs = self._truth.gangs()
+        for name in sorted({self._truth.gang_of(pod) or "" for pod in batch.victims} & set(gangs)):
+            gang = gangs[name]
+            there = [pod for pod in gang.members if node_of(pod) and pod["status"].get("phase") != "Failed"]
+            stays = any(not is_finished(pod) for pod in there)
+            if gang.spec.get("disruptionMode") == "Pod":
+                continue  # what Kubernetes says of its own PodGroups where nobody says anything: members go singly
+            if stays and len(there) < (gang.minimum or 0) and not self._surprises.excuse(name, batch.since):
+                left = [pod["metadata"]["name"] for pod in there]
+                self._tell(f"gang {name} had to leave for {job}, and {left} stay of the {gang.minimum} that it needs")
 
     def _is_complicated(self) -> bool:
         """Limits of queues may be what is in the way, and what a NonStrict gang keeps nobody can see."""

@@ -17,7 +17,9 @@ import msgspec
 from koordpy.sim.embedded.store import Change, Store
 from koordpy.sim.simulate.evictions import Evictions
 from koordpy.sim.simulate.machine import Machine
+from koordpy.sim.simulate.objects import POD_GROUPS, RACK
 from koordpy.sim.simulate.pieces import Pieces
+from koordpy.sim.simulate.surprises import Surprises
 from koordpy.sim.simulate.truth import (
     Amounts,
     Truth,
@@ -39,11 +41,12 @@ _LEASES = {"scheduler": ("koord-scheduler",), "controllers": ("koordpy-controlle
 class Judge:
     """`wrong` is what it has seen so far."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, surprises: Surprises) -> None:
         self.truth = Truth(store)
         self.wrong: list[str] = []
-        self.pieces = Pieces(self.truth, self.wrong.append)
-        self.evictions = Evictions(self.truth, self.pieces, self.wrong.append)
+        self.surprises = surprises
+        self.pieces = Pieces(self.truth, surprises, self.wrong.append)
+        self.evictions = Evictions(self.truth, surprises, self.wrong.append)
         self._done: set[tuple[str, str, str]] = set()  # machine, call and UID: of pods, as answers said
         self._nodes_of: dict[str, str] = {}  # UID of a pod -> its node
         self._bound_at: dict[str, float] = {}
@@ -54,6 +57,10 @@ class Judge:
         store.subscribe("nodes", self._hear_node)
         store.subscribe("queues.scheduling.run.ai", self._hear_queue)
         store.subscribe("leases.coordination.k8s.io", self._hear_lease)
+        store.subscribe("clusternetworktopologies.scheduling.koordinator.sh", lambda _: surprises.for_all())
+        for _, storage in POD_GROUPS.values():
+            store.subscribe(storage, lambda _: self.pieces.look_at_objects())
+        store.subscribe("schedulingspecs.arbitrator.incubator.k8s.io", lambda _: self.pieces.look_at_objects())
 
     def check(self) -> None:
         """Whose time is up."""
@@ -76,6 +83,13 @@ class Judge:
         if (write := _write_to_pod(machine, method, path, body)) is not None:
             self._done.add(write)
 
+    def look_at_failed_bind(self, path: str) -> None:
+        """Refused, or lost on either way: its gang may lack a member, and whoever bound it may not know."""
+        pod = self.truth.find("pods", *path.split("/")[4:7:2])
+        if pod is not None:
+            self.surprises.of(key_of(pod))
+            self.surprises.of(self.truth.gang_of(pod) or "")
+
     def look_at_end(self, machine: Machine) -> None:
         """A machine that ended gracefully, with a network that works, lets others lead at once."""
         for lease in _LEASES[machine.name.partition("-")[0]]:
@@ -97,8 +111,13 @@ class Judge:
 
     def _hear_node(self, change: Change) -> None:
         name = change.new.key[1]
-        self._sizes[name].append((_now(), allocatable(change.old.obj) if change.old is not None else None))
-        self.pieces.disturbed()
+        before = change.old.obj if change.old is not None else None
+        self._sizes[name].append((_now(), allocatable(before) if before is not None else None))
+        after = change.new.obj if change.kind != "DELETED" else None
+        if before is not None and (after is None or _is_worse(after, before)):
+            self.surprises.for_all()
+        elif after is not None:
+            self.evictions.better()
 
     def _hear_queue(self, change: Change) -> None:
         name = change.new.key[1]
@@ -109,7 +128,7 @@ class Judge:
             holder = change.new.obj["spec"].get("holderIdentity") or ""
             if holder != self._holder:
                 self._holder = holder
-                self.pieces.disturbed()
+                self.surprises.mishap()
 
     def _hear_pod(self, change: Change) -> None:
         pod, uid = change.new.obj, change.new.obj["metadata"]["uid"]
@@ -121,7 +140,7 @@ class Judge:
             if is_ours(pod):
                 self._look_at_bind(pod, node)
             else:
-                self.pieces.disturbed()
+                self.surprises.for_all()
         self.pieces.look(change)
         self.evictions.look(change)
 
@@ -165,6 +184,14 @@ def _write_to_pod(machine: Machine, method: str, path: str, body: bytes) -> tupl
     if method == "DELETE" and "/pods/" in path and body and b"dryRun" not in body and "dryRun" not in path:
         return machine.name, "DELETE", (msgspec.json.decode(body).get("preconditions") or {}).get("uid", "")
     return None
+
+
+def _is_worse(after: Json, before: Json) -> bool:
+    """Smaller, closed, or in another rack: of a node."""
+    had, has = allocatable(before), allocatable(after)
+    rack = [(node["metadata"].get("labels") or {}).get(RACK) for node in (before, after)]
+    closed = [bool(node["spec"].get("unschedulable") or node["spec"].get("taints")) for node in (before, after)]
+    return rack[0] != rack[1] or closed[1] > closed[0] or any(has.get(key, 0) < amount for key, amount in had.items())
 
 
 def _is_told(pod: Json) -> bool:

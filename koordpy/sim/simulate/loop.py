@@ -26,7 +26,10 @@ RUNNING_ON: contextvars.ContextVar[Stoppable | None] = contextvars.ContextVar("r
 
 
 class Stuck(Exception):
-    """Nothing is due and nothing will ever be: everybody waits for somebody else."""
+    """Nothing is due and nothing will ever be, or so much is due that time does not pass."""
+
+
+_MOST_ROUNDS = 100_000  # of callbacks at one moment; a busy world has some hundred
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -74,10 +77,15 @@ class _Jump(selectors.SelectSelector):
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
         self._loop = loop
+        self._rounds = 0  # since time has passed
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._rounds += 1
         if timeout is None or timeout > 0:
+            self._rounds = 0
             self._loop.jump()
+        elif self._rounds > _MOST_ROUNDS:
+            raise Stuck(f"somebody is busy without end at {self._loop.time():.3f}")
         return []
 
 

@@ -42,11 +42,11 @@ def _pending_that_fit(truth: Truth) -> Iterator[str]:
         return  # what such gangs keep while they wait no other process knows of
     for name, gang in sorted(gangs.items()):
         waiting = [pod for pod in gang.members if is_pending(pod) and not is_odd(pod)]
-        if waiting and (need := needed(gang, waiting)) and _could_start(truth, need):
+        if waiting and (need := needed(gang, waiting)) and could_start(truth, need):
             yield f"gang {name} is pending, and {len(need)} of its pods fit: {truth.free()}"
     alone = [pod for pod in pending if truth.gang_of(pod) is None]
     for pod in alone:
-        if not is_odd(pod) and _could_start(truth, [pod]):
+        if not is_odd(pod) and could_start(truth, [pod]):
             yield f"{key_of(pod)} is pending, and fits: {truth.free()}"
 
 
@@ -56,7 +56,7 @@ def _accumulates(pod: Json, gangs: dict[str, Gang]) -> bool:
     return any((meta.get("annotations") or {}).get(f"{KOORDINATOR}/mode") == "NonStrict" for meta in said)
 
 
-def _could_start(truth: Truth, pods: list[Json]) -> bool:
+def could_start(truth: Truth, pods: list[Json]) -> bool:
     return fit_in(truth, pods, _unpromised(truth, pods)) and _queue_lets(truth, pods)
 
 

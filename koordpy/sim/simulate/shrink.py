@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from typing import Any
 
 from koordpy.sim.simulate.history import History, Step
@@ -12,7 +13,8 @@ MOST_WORLDS = 150  # that are played to shrink one
 
 
 def shortest(outcome: Outcome, most: int = MOST_WORLDS) -> Outcome:
-    """The outcome of the shortest history that was found, and that is wrong in some way too."""
+    """The outcome of the shortest history that was found, and that is wrong in the same way."""
+    kinds = _kinds(outcome)
     played, size = 0, max(1, _length(outcome.history) // 2)
     while size and played < most:
         at = 0
@@ -20,12 +22,17 @@ def shortest(outcome: Outcome, most: int = MOST_WORLDS) -> Outcome:
             played += 1
             tried = play(_without(outcome.history, at, size))
             gc.collect()
-            if tried.wrong:
+            if _kinds(tried) & kinds:
                 outcome = tried
             else:
                 at += size
         size //= 2
     return outcome
+
+
+def _kinds(outcome: Outcome) -> set[str]:
+    """What was wrong, without names and numbers."""
+    return {" ".join(word for word in told.split() if re.fullmatch("[A-Za-z]+,?", word)) for told in outcome.wrong}
 
 
 def _length(history: History) -> int:

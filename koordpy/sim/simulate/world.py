@@ -27,11 +27,12 @@ from koordpy.sim.embedded.workloads.operators.definitions import definitions as 
 from koordpy.sim.simulate.beliefs import believed, drift
 from koordpy.sim.simulate.history import ACTIVE_S, MACHINES, SCHEDULERS, History, Step
 from koordpy.sim.simulate.judge import Judge
-from koordpy.sim.simulate.loop import VirtualLoop
+from koordpy.sim.simulate.loop import Stuck, VirtualLoop
 from koordpy.sim.simulate.machine import Machine, task_of_a_machine
 from koordpy.sim.simulate.network import Network
 from koordpy.sim.simulate.objects import CLASSES, NAMESPACE
 from koordpy.sim.simulate.rest import untrue_statuses, wrong_at_rest
+from koordpy.sim.simulate.surprises import Surprises
 from koordpy.sim.simulate.surroundings import EPOCH, Surroundings
 from koordpy.sim.simulate.users import Users
 from koordpy.sim.simulate.weather import Weather
@@ -69,6 +70,8 @@ def play(history: History) -> Outcome:
     gc.disable()  # when a dead machine's objects are collected is no part of the history
     try:
         return loop.run_until_complete(_World(history, loop).run())
+    except Stuck as error:
+        return Outcome(history, (str(error),), (), (), 0, 0.0)
     finally:
         loop.close()
         if collects:
@@ -119,6 +122,8 @@ class _World:
                 except _Wrong as error:
                     wrong = error.args
                     beliefs = [line for machine in self._machines.values() for line in believed(machine)]
+                except Exception as error:  # noqa: BLE001 - of the simulation itself: other worlds go on
+                    wrong = (f"the world ended by {error!r}",)
                 finally:
                     for machine in self._all:
                         await machine.dispose()
@@ -127,7 +132,8 @@ class _World:
     async def _set_up(self, cluster: EmbeddedCluster) -> None:
         self._cluster = cluster
         await prepare(cluster)
-        self._judge = Judge(cluster.store)
+        self._surprises = Surprises(self._weather.is_calm)
+        self._judge = Judge(cluster.store, self._surprises)
         self._users = Users(cluster)
         for role in MACHINES:
             self._start(role)
@@ -147,9 +153,13 @@ class _World:
         self._machines[machine].kill()
         await self._start_again(machine, seconds)
 
+    def _mishap(self, machine: str) -> None:
+        if machine in SCHEDULERS:
+            self._surprises.mishap()
+
     async def end(self, machine: str, seconds: float) -> None:
         """Gracefully, as by an upgrade, and started anew after some seconds."""
-        self._judge.pieces.disturbed()
+        self._mishap(machine)
         ending, began = self._machines[machine], self._loop.time()
         if not await ending.end(_GRACE_S):
             self._judge.wrong.append(f"{ending.name} was asked to end, and has not after {_GRACE_S:.0f} seconds")
@@ -158,10 +168,11 @@ class _World:
         await self._start_again(machine, seconds)
 
     async def _start_again(self, machine: str, seconds: float) -> None:
-        self._judge.pieces.disturbed()
+        self._mishap(machine)
         await asyncio.sleep(seconds)
         if self._machines[machine].is_dead:
             self._start(machine)
+            self._mishap(machine)
 
     async def kill_at(self, machine: str, call: str, nth: int, *, sent: bool, seconds: float) -> None:
         """Between two steps: at its nth call of a kind from now on, right before it is sent or is answered."""
@@ -187,9 +198,10 @@ class _World:
     async def pause(self, machine: str, seconds: float) -> None:
         paused = self._machines[machine]
         paused.stop()
-        self._judge.pieces.disturbed()
+        self._mishap(machine)
         await asyncio.sleep(seconds)
         paused.go_on()
+        self._mishap(machine)
 
     async def jump(self, machine: str, seconds: float) -> None:
         """Of its wall clock."""
@@ -213,7 +225,7 @@ class _World:
         if path.endswith("/binding"):
             self._binds += 1
             if outcome != "201":
-                self._judge.pieces.disturbed()
+                self._judge.look_at_failed_bind(path)
 
     # --- time ---
 
@@ -242,9 +254,7 @@ class _World:
             "pause": self.pause,
             "jump": self.jump,
         }
-        await verbs.get(step.verb, getattr(self._users, step.verb, None) or self.kill)(**step.arguments)
-        if step.verb in ("require", "grow", "gang", "resubmit"):
-            self._judge.pieces.disturbed()
+        await (verbs.get(step.verb) or getattr(self._users, step.verb))(**step.arguments)
 
     async def _until(self, at: float) -> None:
         while (left := at - self._loop.time()) > 0:
