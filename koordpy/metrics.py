@@ -49,18 +49,28 @@ INCOMING_PODS = Counter(
 )
 CACHE_SIZE = Gauge("scheduler_cache_size", "What the cluster state holds.", ["type"])
 
-PENDING_GANGS = Gauge("koordpy_pending_gangs", "Gangs that have not started, by what they wait for.", ["reason"])
+# The queue of what is pending is a Queue that exists, or empty: anybody can invent names, and labels are bounded.
+PENDING_GANGS = Gauge(
+    "koordpy_pending_gangs", "Gangs that have not started, by Queue and what they wait for.", ["queue", "reason"]
+)
 PENDING_PODS_BY_REASON = Gauge(
-    "koordpy_pending_pods", "Pods that are not bound, members of gangs included, by what they wait for.", ["reason"]
+    "koordpy_pending_pods",
+    "Pods that are not bound, members of gangs included, by Queue and what they wait for.",
+    ["queue", "reason"],
 )
 OLDEST_PENDING_SECONDS = Gauge(
-    "koordpy_oldest_pending_seconds", "Age of the oldest pod that is not bound, by what it waits for.", ["reason"]
+    "koordpy_oldest_pending_seconds",
+    "Age of the oldest pod that is not bound, by Queue and what it waits for.",
+    ["queue", "reason"],
 )
 QUEUE_ALLOCATED = Gauge(
     "koordpy_queue_allocated", "What the pods of a Queue and of those below it have.", ["queue", "resource"]
 )
 QUEUE_REQUESTED = Gauge(
     "koordpy_queue_requested", "What the jobs of a Queue ask for, whether they run or wait.", ["queue", "resource"]
+)
+QUEUE_QUOTA = Gauge(
+    "koordpy_queue_quota", "The quota of a Queue; of one that is unlimited there is no series.", ["queue", "resource"]
 )
 QUEUE_FAIR_SHARE = Gauge("koordpy_queue_fair_share", "What of the cluster is a Queue's.", ["queue", "resource"])
 QUEUE_PENDING_PODS = Gauge("koordpy_queue_pending_pods", "Pods of a Queue that are not bound.", ["queue"])
@@ -80,8 +90,8 @@ ANSWER_SECONDS = Histogram(
 )
 PENDING_REQUESTS = Gauge(
     "koordpy_pending_requests",
-    "What pods that wait for a node request, of resources that nodes have: CPUs, bytes, devices.",
-    ["resource"],
+    "What pods that wait for a node request, by Queue, of resources that nodes have: CPUs, bytes, devices.",
+    ["queue", "resource"],
 )
 WAITING_REQUESTS = Gauge(
     "koordpy_waiting_requests",

@@ -10,8 +10,8 @@ from prometheus_client import Gauge
 
 from koordpy import metrics
 from koordpy.app.build import BuiltScheduler
-from koordpy.app.pending import REASONS, Pending, pending_in
-from koordpy.quota.amounts import RESOURCES, K
+from koordpy.app.pending import OUTSIDE, REASONS, Pending, pending_in
+from koordpy.quota.amounts import RESOURCES, UNLIMITED, K
 from koordpy.scheduler.queue.ticket import State
 
 # Set by the leader alone, so that sums over replicas are right.
@@ -23,6 +23,7 @@ _OF_THE_LEADER = (
     metrics.WAITING_REQUESTS,
     metrics.QUEUE_ALLOCATED,
     metrics.QUEUE_REQUESTED,
+    metrics.QUEUE_QUOTA,
     metrics.QUEUE_FAIR_SHARE,
     metrics.QUEUE_PENDING_PODS,
 )
@@ -76,14 +77,16 @@ class Gauges:
         metrics.CACHE_SIZE.labels("assumed_pods").set(assumed)
 
     def _of_what_is_pending(self, pending: Pending) -> None:
-        """With a zero for every other reason: an alert on a missing series would never fire."""
-        now, none = self._wall(), dict.fromkeys(REASONS, 0.0)
+        """With a zero for every reason outside of queues: so nothing pending differs from nobody who tells."""
+        now, none = self._wall(), dict.fromkeys([(OUTSIDE, reason) for reason in REASONS], 0.0)
         _set(metrics.PENDING_GANGS, none | pending.gangs)
         _set(metrics.PENDING_PODS_BY_REASON, none | pending.pods)
-        ages = {reason: max(0.0, now - created) for reason, created in pending.oldest.items()}
+        ages = {where: max(0.0, now - created) for where, created in pending.oldest.items()}
         _set(metrics.OLDEST_PENDING_SECONDS, none | ages)
-        resources = dict.fromkeys([*pending.requested, *pending.held, "cpu", "memory"], 0.0)
-        _set(metrics.PENDING_REQUESTS, resources | pending.requested)
+        requested = {name for _, name in pending.requested}
+        resources = dict.fromkeys([*requested, *pending.held, "cpu", "memory"], 0.0)
+        outside = {(OUTSIDE, name): amount for name, amount in resources.items()}
+        _set(metrics.PENDING_REQUESTS, outside | pending.requested)
         _set(metrics.WAITING_REQUESTS, resources | pending.held)
 
     def _of_queues(self) -> None:
@@ -98,6 +101,8 @@ class Gauges:
                     of = (name, RESOURCES[kind])
                     metrics.QUEUE_ALLOCATED.labels(*of).set(book.usage.allocated[row, kind] / _UNITS[kind])
                     metrics.QUEUE_REQUESTED.labels(*of).set(book.usage.requested[row, kind] / _UNITS[kind])
+                    if book.tree.quota[row, kind] < UNLIMITED:
+                        metrics.QUEUE_QUOTA.labels(*of).set(book.tree.quota[row, kind] / _UNITS[kind])
                     metrics.QUEUE_FAIR_SHARE.labels(*of).set(book.shares[row, kind] / _UNITS[kind])
         waiting = Counter(pod.queue for pod in built.cluster.pods.values() if pod.queue and not pod.bound)
         for name in book.tree.names:
@@ -112,6 +117,6 @@ class Gauges:
         metrics.BACKFILLED_PODS.set(sum(1 for each in until if each is not None))
 
 
-def _set(gauge: Gauge, values: Mapping[str, float]) -> None:
-    for label, value in values.items():
-        gauge.labels(label).set(value)
+def _set(gauge: Gauge, values: Mapping[str, float] | Mapping[tuple[str, str], float]) -> None:
+    for labels, value in values.items():
+        gauge.labels(*((labels,) if isinstance(labels, str) else labels)).set(value)

@@ -1,12 +1,13 @@
-"""Pending gangs and pods by reason, for metrics: computed from the queue and the state when `/metrics` is read.
+"""Pending gangs and pods by queue and reason, for metrics: computed when `/metrics` is read.
 
-Nothing is counted while scheduling. Reasons are few and fixed, so that they can be labels. A pod has exactly one.
+Nothing is counted while scheduling. Reasons are few and fixed, and queues are those that administrators made, so that
+both can be labels. A pod has exactly one of each.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from koordpy.api.keys import UNSCHEDULABLE
@@ -45,24 +46,27 @@ _BY_KIND = {
 }  # fmt: skip
 
 _IN_A_CPU = 1000  # amounts of CPU are in thousandths
+OUTSIDE = ""  # of queues; also the queue of jobs that name one that does not exist, which wait for reason `queue`
+
+Where = tuple[str, str]  # queue and reason
 
 
 @dataclass(slots=True)
 class Pending:
     """What is pending at one moment. Amounts are in CPUs, bytes and devices, of resources that nodes have."""
 
-    gangs: Counter[str] = field(default_factory=Counter)  # by reason
-    pods: Counter[str] = field(default_factory=Counter)  # by reason
-    oldest: dict[str, float] = field(default_factory=dict)  # by reason: when the oldest pod was created
-    requested: dict[str, float] = field(default_factory=dict)  # by resource
+    gangs: Counter[Where] = field(default_factory=Counter)
+    pods: Counter[Where] = field(default_factory=Counter)
+    oldest: dict[Where, float] = field(default_factory=dict)  # when the oldest pod was created
+    requested: dict[tuple[str, str], float] = field(default_factory=dict)  # by queue and resource
     held: dict[str, float] = field(default_factory=dict)  # by resource
 
 
 def pending_in(built: BuiltScheduler) -> Pending:
     """Walks over all pods once."""
     found = Pending()
-    by_job = _reasons(built, found)
-    asked: Counter[Shape] = Counter()
+    by_job, queues = _reasons(built, found), built.book.tree.rows
+    asked: defaultdict[str, Counter[Shape]] = defaultdict(Counter)  # by queue
     held: Counter[Shape] = Counter()
     for record in built.cluster.pods.values():
         if record.bound or record.terminating or record.scheduler not in built.schedulers:
@@ -70,14 +74,22 @@ def pending_in(built: BuiltScheduler) -> Pending:
         reason = _reason_of_pod(record, by_job, built.cluster)
         if reason is None:
             continue
-        found.pods[reason] += 1
-        found.oldest[reason] = min(found.oldest.get(reason, record.created), record.created)
+        where = queue, _ = _known(record.queue, queues), reason
+        found.pods[where] += 1
+        found.oldest[where] = min(found.oldest.get(where, record.created), record.created)
         if record.shape is not None and record.schedulable:
-            asked[record.shape] += 1
+            asked[queue][record.shape] += 1
         elif record.shape is not None and reason == WAITING:
             held[record.shape] += 1
-    found.requested, found.held = _amounts(asked, built.cluster), _amounts(held, built.cluster)
+    for queue, shapes in asked.items():
+        found.requested |= {(queue, name): amount for name, amount in _amounts(shapes, built.cluster).items()}
+    found.held = _amounts(held, built.cluster)
     return found
+
+
+def _known(queue: str, queues: Collection[str]) -> str:
+    """A label value: any tenant can name queues that do not exist, only administrators make them."""
+    return queue if queue in queues else OUTSIDE
 
 
 def _reasons(built: BuiltScheduler, found: Pending) -> dict[str, str]:
@@ -85,12 +97,12 @@ def _reasons(built: BuiltScheduler, found: Pending) -> dict[str, str]:
     by_job: dict[str, str] = {}
     for ticket in built.queue:
         group = built.parts.jobs.group_of(ticket)
-        reason = _reason_of_job(ticket, built)
+        reason, queue = _reason_of_job(ticket, built), _known(ticket.queue, built.book.tree.rows)
         if not group:
             by_job[ticket.key] = reason
         for gang in built.cluster.gangs.own(group):
             by_job[gang.id] = reason
-            found.gangs[WAITING if gang.waiting else reason] += 1
+            found.gangs[queue, WAITING if gang.waiting else reason] += 1
     return by_job
 
 

@@ -8,10 +8,11 @@ theirs, tenants could hold back everybody's pods.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
 
 from koordpy.api.coordination import Lease
 from koordpy.api.keys import PODGROUPER
-from koordpy.api.meta import OwnerReference
+from koordpy.api.meta import ObjectMeta
 from koordpy.api.pod import Pod
 from koordpy.api.times import instant_of_seconds, seconds_of_instant
 from koordpy.kube.writes import ObjectRef
@@ -21,17 +22,30 @@ from koordpy.state.gangs.groups import GangGroup
 from koordpy.state.pods import PodRecord
 
 LEASE = PODGROUPER
-# Kinds of which every job is a gang, and whose pods they own themselves. Of others, such as a JobSet, only the grouper
-# can tell.
-GANG_KINDS = {
-    "PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob", "RayCluster", "LeaderWorkerSet",
-}  # fmt: skip
+# Kinds of which every job is a gang, and whose pods they own themselves.
+GANG_KINDS = {"PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob", "RayCluster"}
+
+
+class _Labelled(NamedTuple):
+    """A gang kind whose pods belong to Jobs or StatefulSets between; its operator labels them with whose they are."""
+
+    api_version: str
+    kind: str
+    name: str  # the label with the name of the workload
+    uid: str  # the one with its UID, where there is one
+
+
+# The pods of a TrainJob are those of its JobSet, which has its name.
+LABELLED = (
+    _Labelled("jobset.x-k8s.io/v1alpha2", "JobSet", "jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/jobset-uid"),
+    _Labelled("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkerset.sigs.k8s.io/name", ""),
+)
 
 _MISSED_RENEWALS = 3  # of a third of the lease's duration each
 _DEFAULT_DURATION_S = 15
 _CLOCKS_DIFFER_S = 60.0
 _PATIENCE_S = 5.0  # a grouper that is being installed makes its lease within that time
-_MOST_OWNERS = 10_000  # remembered, so as not to be told twice
+_MOST_WORKLOADS = 10_000  # remembered, so as not to be told twice
 _AT_ONCE = 20  # warnings in one turn of the loop
 
 
@@ -50,8 +64,8 @@ class Grouper:
         self._schedulers = frozenset(schedulers)
         self._lease: Lease | None = None
         self._down_at: float | None = None  # when it counts as down, unless it renews its lease before
-        self._ungrouped: dict[str, tuple[float, ObjectRef, str]] = {}  # owner -> when, whom and by whose name to warn
-        self._warned: dict[str, None] = {}  # UIDs of owners, oldest first
+        self._ungrouped: dict[ObjectRef, tuple[float, str]] = {}  # workload -> when, and by whose name to warn
+        self._warned: dict[ObjectRef, None] = {}  # oldest first
 
     # --- the lease ---
 
@@ -84,10 +98,9 @@ class Grouper:
         """A pod without a node appeared or changed."""
         if self._lease is not None or not record.groupable or record.gang or record.scheduler not in self._schedulers:
             return
-        owner = next((each for each in pod.metadata.owner_references if each.kind in GANG_KINDS), None)
-        if owner is not None and owner.uid not in self._warned and owner.uid not in self._ungrouped:
-            due = self._clock() + _PATIENCE_S
-            self._ungrouped[owner.uid] = (due, _ref(record.namespace, owner), record.scheduler)
+        workload = _workload_of(pod.metadata)
+        if workload is not None and workload not in self._warned and workload not in self._ungrouped:
+            self._ungrouped[workload] = (self._clock() + _PATIENCE_S, record.scheduler)
 
     # --- a timer ---
 
@@ -95,7 +108,7 @@ class Grouper:
         """Gangs are no matter here."""
 
     def seconds_to_next(self) -> float | None:
-        due = next((due for due, _, _ in self._ungrouped.values()), None)
+        due = next((due for due, _ in self._ungrouped.values()), None)
         first = min((each for each in (self._down_at, due) if each is not None), default=None)
         return max(0.0, first - self._clock()) if first is not None else None
 
@@ -104,26 +117,35 @@ class Grouper:
         if self._down_at is not None and self._down_at <= now:
             self._is_down()
         while self._ungrouped and acted < _AT_ONCE and next(iter(self._ungrouped.values()))[0] <= now:
-            uid, (_, about, scheduler) = next(iter(self._ungrouped.items()))
-            del self._ungrouped[uid]
-            self._warn(uid, about, scheduler)
+            workload, (_, scheduler) = next(iter(self._ungrouped.items()))
+            del self._ungrouped[workload]
+            self._warn(workload, scheduler)
             acted += 1
 
     def clear(self) -> None:
         """Another term of leadership: what was said then may not have arrived."""
         self._warned.clear()
 
-    def _warn(self, uid: str, about: ObjectRef, scheduler: str) -> None:
-        self._warned[uid] = None
-        if len(self._warned) > _MOST_OWNERS:
+    def _warn(self, workload: ObjectRef, scheduler: str) -> None:
+        self._warned[workload] = None
+        if len(self._warned) > _MOST_WORKLOADS:
             del self._warned[next(iter(self._warned))]
-        text = f"the pods of this {about.kind} are scheduled one by one: no grouper is installed (koordpy controllers)"
-        self._reporter.object_event(about, "Warning", "NotGrouped", text, scheduler)
+        text = (
+            f"the pods of this {workload.kind} are scheduled one by one: no grouper is installed (koordpy controllers)"
+        )
+        self._reporter.object_event(workload, "Warning", "NotGrouped", text, scheduler)
 
 
 def _renewed(lease: Lease) -> float:
     return seconds_of_instant(lease.spec.renew_time) if lease.spec.renew_time else 0.0
 
 
-def _ref(namespace: str, owner: OwnerReference) -> ObjectRef:
-    return ObjectRef(owner.api_version, owner.kind, namespace, owner.name, owner.uid)
+def _workload_of(pod: ObjectMeta) -> ObjectRef | None:
+    """The workload of a gang kind that a pod belongs to, as far as the pod says so itself."""
+    for owner in pod.owner_references:
+        if owner.kind in GANG_KINDS:
+            return ObjectRef(owner.api_version, owner.kind, pod.namespace, owner.name, owner.uid)
+    for each in LABELLED:
+        if name := pod.labels.get(each.name):
+            return ObjectRef(each.api_version, each.kind, pod.namespace, name, pod.labels.get(each.uid, ""))
+    return None

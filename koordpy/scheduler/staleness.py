@@ -53,11 +53,14 @@ class Staleness:
         return max(0.0, first - self._clock()) if first is not None else None
 
     def act(self) -> None:
-        """Evict what is left of the gangs whose time is up; those that could be completed now are left alone."""
+        """Evict what is left of the gangs whose time is up; those that could be completed now are left alone.
+
+        What has changed in this very moment may not have been looked at yet.
+        """
         now = self._clock()
         for gang in [gang for gang, due in self._due() if due <= now]:
             self._since[gang.id] = now  # whatever cannot be evicted is tried again after the same time
-            if not self._could_be_completed(gang):
+            if gang.lacks_members and not self._could_be_completed(gang):
                 self._evict(gang)
 
     def _due(self) -> Iterable[tuple[Gang, float]]:

@@ -9,6 +9,7 @@ from prometheus_client import REGISTRY
 
 from koordpy.app.gauges import Gauges
 from koordpy.app.pending import REASONS, pending_in
+from tests.scheduler.frontends.rig import of_kai
 from tests.scheduler.gangs.rig import GangRig, saying
 from tests.scheduler.queues.rig import QueueRig
 from tests.scheduler.test_backfill import TimedRig
@@ -36,7 +37,7 @@ def value(name: str, **labels: str) -> float | None:
 def test_a_pod_that_was_not_attempted_yet_is_queued(rig):
     rig.node("n1", cpu=4)
     rig.member("p")
-    assert dict(pending_in(rig.built).pods) == {"queued": 1}
+    assert dict(pending_in(rig.built).pods) == {("", "queued"): 1}
 
 
 def test_a_pod_for_which_too_little_is_free_waits_for_resources(rig):
@@ -44,14 +45,14 @@ def test_a_pod_for_which_too_little_is_free_waits_for_resources(rig):
     rig.member("other", on="n1")
     rig.member("p", cpu=2)
     rig.settle()
-    assert dict(pending_in(rig.built).pods) == {"resources": 1}
+    assert dict(pending_in(rig.built).pods) == {("", "resources"): 1}
 
 
 def test_a_pod_that_no_empty_node_would_have_room_for_never_fits(rig):
     rig.node("n1", cpu=1)
     rig.member("p", cpu=2)
     rig.settle()
-    assert dict(pending_in(rig.built).pods) == {"never": 1}
+    assert dict(pending_in(rig.built).pods) == {("", "never"): 1}
 
 
 def test_a_gang_that_the_empty_cluster_would_not_hold_never_fits(rig):
@@ -59,14 +60,14 @@ def test_a_gang_that_the_empty_cluster_would_not_hold_never_fits(rig):
     rig.gang("a", 3)
     rig.members("a", 3)
     rig.settle()
-    assert dict(pending_in(rig.built).gangs) == {"never": 1}
+    assert dict(pending_in(rig.built).gangs) == {("", "never"): 1}
 
 
 def test_a_pod_that_matches_no_node_waits_for_its_constraints(rig):
     rig.node("n1", cpu=4)
     rig.member("p", node_selector={"disk": "ssd"})
     rig.settle()
-    assert dict(pending_in(rig.built).pods) == {"constraints": 1}
+    assert dict(pending_in(rig.built).pods) == {("", "constraints"): 1}
 
 
 def test_a_gang_without_all_of_its_members_is_incomplete(rig):
@@ -75,13 +76,13 @@ def test_a_gang_without_all_of_its_members_is_incomplete(rig):
     rig.members("a", 2)
     rig.settle()
     found = pending_in(rig.built)
-    assert (dict(found.gangs), dict(found.pods)) == ({"incomplete": 1}, {"incomplete": 2})
+    assert (dict(found.gangs), dict(found.pods)) == ({("", "incomplete"): 1}, {("", "incomplete"): 2})
 
 
 def test_a_gang_without_its_pod_group_is_incomplete(rig):
     rig.members("a", 2)
     rig.settle()
-    assert dict(pending_in(rig.built).gangs) == {"incomplete": 1}
+    assert dict(pending_in(rig.built).gangs) == {("", "incomplete"): 1}
 
 
 def test_a_gang_that_does_not_fit_waits_for_resources_with_every_member(rig):
@@ -91,7 +92,7 @@ def test_a_gang_that_does_not_fit_waits_for_resources_with_every_member(rig):
     rig.members("a", 3)
     rig.settle()
     found = pending_in(rig.built)
-    assert (dict(found.gangs), dict(found.pods)) == ({"resources": 1}, {"resources": 3})
+    assert (dict(found.gangs), dict(found.pods)) == ({("", "resources"): 1}, {("", "resources"): 3})
 
 
 def test_a_gang_whose_min_resources_are_not_free_waits_for_resources(rig):
@@ -99,7 +100,7 @@ def test_a_gang_whose_min_resources_are_not_free_waits_for_resources(rig):
     rig.gang("a", 1, cpu="9")
     rig.members("a", 1)
     rig.settle()
-    assert dict(pending_in(rig.built).gangs) == {"resources": 1}
+    assert dict(pending_in(rig.built).gangs) == {("", "resources"): 1}
 
 
 def test_gangs_that_start_together_are_counted_each(rig):
@@ -109,7 +110,7 @@ def test_gangs_that_start_together_are_counted_each(rig):
         rig.gang(name, 1, says=saying(groups=["a", "b"]))
         rig.members(name, 1)
     rig.settle()
-    assert dict(pending_in(rig.built).gangs) == {"resources": 2}
+    assert dict(pending_in(rig.built).gangs) == {("", "resources"): 2}
 
 
 def test_what_a_gang_holds_at_permit_waits_and_the_rest_of_it_says_what_it_lacks(rig):
@@ -119,8 +120,8 @@ def test_what_a_gang_holds_at_permit_waits_and_the_rest_of_it_says_what_it_lacks
     rig.members("a", 3)
     rig.settle()
     found = pending_in(rig.built)
-    assert (dict(found.gangs), dict(found.pods)) == ({"waiting": 1}, {"waiting": 2, "resources": 1})
-    assert (found.held, found.requested) == ({"cpu": 2.0}, {"cpu": 1.0})
+    assert (dict(found.gangs), dict(found.pods)) == ({("", "waiting"): 1}, {("", "waiting"): 2, ("", "resources"): 1})
+    assert (found.held, found.requested) == ({"cpu": 2.0}, {("", "cpu"): 1.0})
 
 
 def test_gated_and_timed_out_pods_are_named_and_ask_for_nothing(rig):
@@ -130,7 +131,7 @@ def test_gated_and_timed_out_pods_are_named_and_ask_for_nothing(rig):
     rig.member("a-1", "a", says={"gang.scheduling.koordinator.sh/timeout": "true"})
     rig.settle()
     found = pending_in(rig.built)
-    assert (dict(found.pods), found.requested) == ({"gated": 1, "timed_out": 1}, {})
+    assert (dict(found.pods), found.requested) == ({("", "gated"): 1, ("", "timed_out"): 1}, {})
 
 
 def test_a_job_that_room_is_kept_for_is_preempting():
@@ -138,14 +139,14 @@ def test_a_job_that_room_is_kept_for_is_preempting():
     rig.node("n1", cpu=1)
     rig.pod("leaving", on="n1", cpu=1)
     rig.pod("p", cpu=1, promised="n1")
-    assert dict(pending_in(rig.built).pods) == {"preempting": 1}
+    assert dict(pending_in(rig.built).pods) == {("", "preempting"): 1}
 
 
 def test_a_pod_that_cannot_be_read_is_an_error(rig):
     rig.node("n1", cpu=1)
     rig.member("p", cpu="many")
     rig.settle()
-    assert dict(pending_in(rig.built).pods) == {"error": 1}
+    assert dict(pending_in(rig.built).pods) == {("", "error"): 1}
 
 
 def test_a_gang_that_must_be_gathered_and_cannot_waits_for_the_topology(rig):
@@ -153,7 +154,7 @@ def test_a_gang_that_must_be_gathered_and_cannot_waits_for_the_topology(rig):
     rig.gang("a", 1, says={"gang.scheduling.koordinator.sh/network-topology-spec": json.dumps(GATHER)})
     rig.members("a", 1)
     rig.settle()
-    assert dict(pending_in(rig.built).gangs) == {"topology": 1}
+    assert dict(pending_in(rig.built).gangs) == {("", "topology"): 1}
 
 
 def test_pods_that_are_bound_in_flight_leaving_or_anothers_are_not_pending(rig):
@@ -173,14 +174,14 @@ def test_requests_of_pending_pods_are_added_up_by_resource(rig):
     for name in ("a", "b"):
         rig.member(name, cpu="1500m", memory="2Gi")
     rig.settle()
-    assert pending_in(rig.built).requested == {"cpu": 3.0, "memory": 4.0 * 2**30}
+    assert pending_in(rig.built).requested == {("", "cpu"): 3.0, ("", "memory"): 4.0 * 2**30}
 
 
 def test_names_that_pods_invent_are_no_labels(rig):
     rig.node("n1", cpu=1)
     rig.member("p", cpu=2, example__com_x=1)
     rig.settle()
-    assert set(pending_in(rig.built).requested) == {"cpu"}
+    assert set(pending_in(rig.built).requested) == {("", "cpu")}
 
 
 # --- gauges ---
@@ -190,7 +191,7 @@ def test_every_reason_is_there_also_with_nothing_pending(rig):
     refreshed(rig)
     for reason in REASONS:
         for name in ("koordpy_pending_gangs", "koordpy_pending_pods", "koordpy_oldest_pending_seconds"):
-            assert value(name, reason=reason) == 0
+            assert value(name, queue="", reason=reason) == 0
 
 
 def test_the_oldest_pod_of_each_reason_gives_the_age(rig):
@@ -200,15 +201,15 @@ def test_the_oldest_pod_of_each_reason_gives_the_age(rig):
         rig.member(name, cpu=2, created=created)
     rig.settle()
     refreshed(rig, wall=1000)
-    assert value("koordpy_oldest_pending_seconds", reason="resources") == 900
+    assert value("koordpy_oldest_pending_seconds", queue="", reason="resources") == 900
 
 
 def test_a_standby_tells_nothing_of_what_is_pending(rig):
     rig.member("p")
     refreshed(rig)
-    assert value("koordpy_pending_pods", reason="queued") == 1
+    assert value("koordpy_pending_pods", queue="", reason="queued") == 1
     refreshed(rig, leads=False)
-    assert value("koordpy_pending_pods", reason="queued") is None
+    assert value("koordpy_pending_pods", queue="", reason="queued") is None
 
 
 def test_what_is_held_and_asked_for_is_there_for_the_resources_of_either(rig):
@@ -219,8 +220,8 @@ def test_what_is_held_and_asked_for_is_there_for_the_resources_of_either(rig):
     rig.settle()
     refreshed(rig)
     assert value("koordpy_waiting_requests", resource="cpu") == 2
-    assert value("koordpy_pending_requests", resource="cpu") == 1
-    assert value("koordpy_pending_requests", resource="memory") == 0
+    assert value("koordpy_pending_requests", queue="", resource="cpu") == 1
+    assert value("koordpy_pending_requests", queue="", resource="memory") == 0
     assert value("koordpy_gang_waiting") == 1
 
 
@@ -246,7 +247,74 @@ def test_a_pod_that_its_queue_has_no_room_for_waits_for_the_queue():
     rig.has_queue("a", cpu=(0, 1))
     rig.jobs_of("a", 2)
     rig.settle()
-    assert dict(pending_in(rig.built).pods) == {"queue": 1}
+    assert dict(pending_in(rig.built).pods) == {("a", "queue"): 1}
+
+
+def test_what_waits_is_told_by_queue_and_what_is_outside_with_none():
+    rig = QueueRig()
+    rig.node("n1", cpu=2)
+    rig.has_queue("a")
+    rig.has_queue("b")
+    rig.member("other", on="n1", cpu=2)
+    rig.kai("g", minMember=2, queue="a")
+    for name in ("g-1", "g-2"):
+        rig.member(name, says=of_kai("g"))
+    rig.job("p", "b")
+    rig.member("free")
+    rig.settle()
+    found = pending_in(rig.built)
+    assert dict(found.gangs) == {("a", "resources"): 1}
+    assert dict(found.pods) == {("a", "resources"): 2, ("b", "resources"): 1, ("", "resources"): 1}
+    assert found.requested == {("a", "cpu"): 2.0, ("b", "cpu"): 1.0, ("", "cpu"): 1.0}
+
+
+def test_names_of_queues_that_jobs_invent_are_no_labels():
+    rig = QueueRig()
+    rig.node("n1", cpu=4)
+    rig.has_queue("a")
+    rig.kai("g", minMember=1, queue="invented")
+    rig.member("g-1", says=of_kai("g"))
+    rig.job("p", "made-up")
+    rig.settle()
+    found = pending_in(rig.built)
+    assert (dict(found.gangs), dict(found.pods)) == ({("", "queue"): 1}, {("", "queue"): 2})
+    assert found.requested == {("", "cpu"): 2.0}
+
+
+def test_the_oldest_pod_of_each_queue_gives_its_age():
+    rig = QueueRig()
+    rig.node("n1", cpu=1)
+    rig.has_queue("a")
+    rig.has_queue("b")
+    rig.member("other", on="n1")
+    for queue, created in (("a", "1970-01-01T00:01:40Z"), ("b", "1970-01-01T00:03:20Z")):
+        rig.job(queue, queue, created=created)
+    rig.settle()
+    refreshed(rig, wall=1000)
+    ages = [value("koordpy_oldest_pending_seconds", queue=queue, reason="resources") for queue in ("a", "b", "")]
+    assert ages == [900, 800, 0]
+
+
+def test_a_queue_that_is_gone_is_told_no_more():
+    rig = QueueRig()
+    rig.has_queue("a")
+    rig.job("p", "a")
+    refreshed(rig)
+    assert value("koordpy_pending_pods", queue="a", reason="queued") == 1
+    rig.no_queue("a")
+    refreshed(rig)
+    assert value("koordpy_pending_pods", queue="a", reason="queued") is None
+    assert value("koordpy_pending_requests", queue="a", resource="cpu") is None
+
+
+def test_a_quota_is_told_unless_it_is_unlimited_or_not_counted():
+    rig = QueueRig()
+    rig.has_queue("a", cpu=(2, -1))
+    rig.has_queue("b", cpu=(-1, -1))
+    refreshed(rig)
+    assert value("koordpy_queue_quota", queue="a", resource="cpu") == 2
+    assert value("koordpy_queue_quota", queue="a", resource="gpu") is None
+    assert value("koordpy_queue_quota", queue="b", resource="cpu") is None
 
 
 def test_queues_are_measured_in_cpus():
@@ -269,7 +337,7 @@ def test_a_pod_that_waits_to_be_grouped_is_incomplete():
     rig.grouper()
     rig.owned("p", "job")
     rig.settle()
-    assert dict(pending_in(rig.built).pods) == {"incomplete": 1}
+    assert dict(pending_in(rig.built).pods) == {("", "incomplete"): 1}
 
 
 # --- reservations ---

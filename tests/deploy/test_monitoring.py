@@ -35,7 +35,7 @@ def test_an_expression_asks_for_what_there_is(expression):
     [
         ("sum(koordpy_no_such_metric)", "there is no koordpy_no_such_metric"),
         ("koordpy_gang_timeouts", "there is no koordpy_gang_timeouts"),
-        ('koordpy_pending_pods{queue="x"}', "koordpy_pending_pods has no label queue"),
+        ('koordpy_pending_pods{plugin="x"}', "koordpy_pending_pods has no label plugin"),
         ("sum by (le) (koordpy_leader)", "nothing has a label le"),
     ],
 )

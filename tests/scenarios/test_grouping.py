@@ -5,6 +5,8 @@ The operators are played by the stories: they make pods with the labels and owne
 
 from __future__ import annotations
 
+import pytest
+
 from koordpy.sim.embedded.faults import Fault, Rule
 from tests.scenarios.api import MERGE
 from tests.scenarios.ground import Json
@@ -264,6 +266,26 @@ async def test_without_a_grouper_pods_start_one_by_one_and_their_workload_is_tol
     await workers(world, job, "w-1", "w-2")
     await world.bound("w-1", "w-2")
     await world.stays(lambda: len(world.events("NotGrouped", about=("PyTorchJob", "train"))) == 1, "said once")
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "between"),
+    [
+        ("JobSet", "jobset.sigs.k8s.io/jobset-name", "Job"),
+        ("LeaderWorkerSet", "leaderworkerset.sigs.k8s.io/name", "StatefulSet"),
+    ],
+)
+async def test_without_a_grouper_a_workload_is_told_whose_pods_belong_to_an_owner_between(
+    world: World, kind: str, label: str, between: str
+) -> None:
+    await world.nodes(1, cpu=8)
+    for name in ("one", "two"):
+        owner = await world.workload(between, name)
+        await world.workload_pods(f"{name}-0", of=owner, labels={label: "train"})
+    await world.bound("one-0", "two-0")
+    told = await world.event("NotGrouped", about=(kind, "train"), text=f"the pods of this {kind} are scheduled one by")
+    assert told["type"] == "Warning"
+    await world.stays(lambda: len(world.events("NotGrouped", about=(kind, "train"))) == 1, "said once")
 
 
 async def test_a_grouper_that_is_removed_releases_those_that_wait(world: World) -> None:

@@ -93,6 +93,24 @@ async def test_promises_of_lower_priority_are_taken_back_on_nodes_that_are_clear
     await world.pending("middle")
 
 
+async def test_a_gang_of_higher_priority_that_needs_nothing_but_that_room_evicts_nobody_and_is_promised_it(
+    world: World,
+) -> None:
+    await world.nodes(2, cpu=2)
+    await world.runs("low", "n1", cpu=2)
+    await world.runs("other", "n2", cpu=2)
+    await world.urgent("middle", cpu=2, priority=500, node_selector={"kubernetes.io/hostname": "n1"})
+    await world.evicted("low")
+    await world.nominated(middle="n1")
+    await world.pod_group("a", minimum=2)
+    await world.urgent("a-1", "a-2", gang="a", cpu=1, priority=1000)
+    await world.nominated(a_1="n1", a_2="n1", middle="")
+    await world.evicted("low")
+    await world.gone("low")
+    await world.bound("a-1", "a-2")
+    await world.pending("middle")
+
+
 async def test_a_better_place_that_becomes_free_earlier_is_used(world: World) -> None:
     await preempting(world)
     await world.node("n2", cpu=4)

@@ -35,11 +35,13 @@ ONCE_WRONG = (
 ONCE_WRONG_WITH_MISHAPS = (600345, 600784, 602332, 602375, 605063, 607032, 607262)
 # Worlds in which some gangs, or all, are KAI's, half of them with subgroups.
 WITH_KAI = range(700_004, 700_204, 5)
+# Worlds in which gangs may lack members for some time only, and nodes die with all that ran there.
+WITH_GRACES = range(800_000, 800_040)
 # How often a call inside koordpy raises, among the calls that are made from outside.
 MISHAPS = 0.03
 
 
-@pytest.mark.parametrize("seed", [*seeds(), *ONCE_WRONG, *WITH_KAI])
+@pytest.mark.parametrize("seed", [*seeds(), *ONCE_WRONG, *WITH_KAI, *WITH_GRACES])
 def test_whatever_happens_gangs_start_whole_and_nobody_is_left_behind(seed: int):
     play(World(seed), seed)
 

@@ -12,9 +12,9 @@ import msgspec
 
 from koordpy.kube.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
 from tests.builders import Json
-from tests.scheduler.gangs.model.oracle import is_gated, is_terminating, node_of
+from tests.scheduler.gangs.model.oracle import is_gated, is_terminating, node_of, uid_of
 from tests.scheduler.gangs.model.temper import Temper
-from tests.scheduler.gangs.model.truth import PODS, Truth
+from tests.scheduler.gangs.model.truth import PODS, Truth, key_of
 
 _FAULTS = ("request lost", "answer lost")
 _FAULTS_OF_BINDS = (*_FAULTS, "conflict", "forbidden")
@@ -32,8 +32,16 @@ class Bind:
 class Api:
     """Stands where koordpy's client would; everything that it ever writes comes through here."""
 
-    def __init__(self, truth: Truth, rng: random.Random, temper: Temper, on_bind: Callable[[Json, str], None]) -> None:
+    def __init__(
+        self,
+        truth: Truth,
+        rng: random.Random,
+        temper: Temper,
+        on_bind: Callable[[Json, str], None],
+        may_be_deleted: Callable[[str], bool],
+    ) -> None:
         self._truth, self._rng, self._temper, self._on_bind = truth, rng, temper, on_bind
+        self._may_be_deleted = may_be_deleted
         self.under_way: list[asyncio.Future[None]] = []
         self.is_calm = False  # nothing is lost or late
         self.binds: dict[Any, Bind] = {}  # by the task that waits for it
@@ -93,6 +101,10 @@ class Api:
             return
         if method == "POST" and path.endswith("/binding"):
             self._bind(self._pod(path.removesuffix("/binding")), body)
+        elif method == "PATCH" and path.endswith("/status") and "resourceVersion" not in body["metadata"]:
+            self._tell_victim(self._pod(path.removesuffix("/status")), body)
+        elif method == "DELETE":
+            self._evict(self._pod(path), body)
         elif method == "PATCH" and path.endswith("/status"):
             self._set_condition(self._pod(path.removesuffix("/status")), body)
         elif method == "PATCH":
@@ -125,6 +137,29 @@ class Api:
             self.wrong.append(f"{pod['metadata']['name']} is bound, and is told that it is not")
         pod.setdefault("status", {})["conditions"] = body["status"]["conditions"]
         self._truth.changed(PODS, pod)
+
+    def _tell_victim(self, pod: Json, body: Json) -> None:
+        if pod["metadata"]["uid"] != body["metadata"]["uid"]:
+            raise Invalid("another pod of that name", status=422)
+        told = body["status"]["conditions"]
+        others = [each for each in pod.get("status", {}).get("conditions", ()) if each["type"] != told[0]["type"]]
+        pod.setdefault("status", {})["conditions"] = others + told
+        self._truth.changed(PODS, pod)
+
+    def _evict(self, pod: Json, body: Json) -> None:
+        """It is gone at once, or has a grace period."""
+        uid = uid_of(pod)
+        if uid != body["preconditions"]["uid"]:
+            raise Conflict("another pod of that name")
+        if not self._may_be_deleted(uid):
+            self.wrong.append(f"{uid} is deleted, and nobody decided that")
+        if not any(each["type"] == "DisruptionTarget" for each in pod.get("status", {}).get("conditions", ())):
+            self.wrong.append(f"{uid} is deleted before it is told")
+        if self._rng.random() < 0.5:
+            self._truth.delete(PODS, key_of(pod))
+        elif not is_terminating(pod):
+            pod["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+            self._truth.changed(PODS, pod)
 
     def _annotate(self, pod: Json, body: Json) -> None:
         if pod["metadata"]["uid"] != body["metadata"]["uid"]:

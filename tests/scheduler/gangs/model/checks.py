@@ -22,6 +22,7 @@ from tests.scheduler.gangs.model.picture import (
     nothing_is_kept_of_the_gone,
 )
 from tests.scheduler.gangs.model.said import conditions_are_true
+from tests.scheduler.gangs.model.stranded import nobody_is_left_stranded
 from tests.scheduler.gangs.model.world import World
 
 Check = Callable[[World], Iterator[str]]  # yields what is wrong, in words
@@ -39,7 +40,7 @@ AT_REST: tuple[Check, ...] = (
     nobody_stands_in_its_own_way,
     conditions_are_true,
 )
-IN_THE_END: tuple[Check, ...] = (*AT_REST, a_flush_finds_nobody)
+IN_THE_END: tuple[Check, ...] = (*AT_REST, a_flush_finds_nobody, nobody_is_left_stranded)
 
 
 def wrong_with(world: World, checks: tuple[Check, ...]) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tests.builders import Json
-from tests.scheduler.gangs.model.oracle import KAI_GROUP, KOORDINATOR, POLICIES, SIGS, SUBGROUP, X_LABEL
+from tests.scheduler.gangs.model.oracle import GRACE, KAI_GROUP, KOORDINATOR, POLICIES, SIGS, SUBGROUP, X_LABEL
 from tests.scheduler.gangs.model.temper import Temper
 
 NAMESPACES = {"a": "default", "b": "default", "c": "default", "d": "team", "e": "team"}  # of each gang
@@ -24,11 +25,16 @@ def saying(rng: random.Random, temper: Temper) -> dict[str, str]:
     if rng.random() < 0.5:
         said["match-policy"] = rng.choice(POLICIES)
     if rng.random() < temper.grouped:
-        listed = rng.sample(GANGS, rng.choice([1, 1, 2]))
+        listed: Sequence[str] = rng.sample(GANGS, rng.choice([1, 1, 2]))
+        if temper.graces and rng.random() < 0.9:
+            listed = GANGS[:2]  # the same for all, so that some list each other
         said[rng.choice(["groups", "gang-groups"])] = json.dumps([f"{NAMESPACES[each]}/{each}" for each in listed])
     if rng.random() < 0.5:
         said["waiting-time"] = rng.choice(["10s", "600s", "600s"])
-    return {f"{KOORDINATOR}/{key}": value for key, value in said.items()}
+    more = {}
+    if temper.graces and rng.random() < temper.graces:
+        more[GRACE] = rng.choice(["0s", "5s", "20s", "20s", "60s"])
+    return {f"{KOORDINATOR}/{key}": value for key, value in said.items()} | more
 
 
 def subgroups(first: int, second: int) -> list[Json]:
@@ -51,6 +57,8 @@ class Habit:
     @classmethod
     def choose(cls, rng: random.Random, temper: Temper) -> Habit:
         chosen = cls._choose(rng, temper)
+        if temper.graces:
+            chosen = replace(chosen, annotated=rng.choice(["group", "all", "all"]))
         if not temper.kai or rng.random() >= temper.kai:
             return chosen
         first = rng.randint(0, chosen.minimum)

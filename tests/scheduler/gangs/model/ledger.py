@@ -128,6 +128,14 @@ class Ledger:
             self.recovering |= {gang} if gang else set()
         self._settle()
 
+    def evict(self, uids: set[str]) -> None:
+        """All that runs of some gangs is to go: what they were short of is given up, even if an eviction fails."""
+        gangs, on_the_way = self.gangs(), {gang for gang, _ in self.released.values()}
+        for gang in self.recovering - on_the_way:
+            running = {uid_of(pod) for pod in gangs.members.get(gang, []) if runs(pod)}
+            if running <= uids and not gangs.succeeded(gang):
+                self.recovering = self.recovering - {gang}
+
     def _complete(self, gang: str) -> None:
         if gang and _is_bound(gang, self.gangs()):
             self.recovering.discard(gang)

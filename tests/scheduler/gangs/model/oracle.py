@@ -20,6 +20,7 @@ TIMED_OUT = f"{KOORDINATOR}/timeout"
 APIS = ("scheduling.sigs.k8s.io", "scheduling.x-k8s.io")  # Koordinator's own wins
 KAI_API, KAI = "scheduling.run.ai", "@kai"  # KAI's gangs are others than Koordinator's of the same name
 KAI_GROUP, SUBGROUP = "pod-group-name", "kai.scheduler/subgroup-name"
+GRACE, PROTECTED = "koordpy.io/staleness-grace-period", "scheduling.koordinator.sh/disable-preemptible"
 POLICIES = ("only-waiting", "waiting-and-running", "once-satisfied")
 
 
@@ -117,6 +118,10 @@ def runs(pod: Json) -> bool:
     return is_ours(pod) and bool(node_of(pod)) and not is_finished(pod) and not is_terminating(pod)
 
 
+def is_protected(pod: Json) -> bool:
+    return (pod["metadata"].get("labels") or {}).get(PROTECTED) == "true"
+
+
 def cpu_of(pod: Json) -> int:
     return int(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 
@@ -171,15 +176,22 @@ class Gangs:
             self._configs[gang] = self._resolve(gang)
         return self._configs[gang]
 
-    def _resolve(self, gang: str) -> Config:
-        """Field by field, the first that says something legal: members, oldest first; the PodGroup."""
+    def grace_s(self, gang: str) -> float:
+        """For how long it may lack members before the others are evicted; 0: for ever."""
+        said = (meta.get("annotations") or {} for meta in self._voices(gang))
+        return float(next((each[GRACE] for each in said if GRACE in each), "0s").removesuffix("s"))
+
+    def _voices(self, gang: str) -> list[Json]:
+        """Whose word counts for each field, in order: members, oldest first; the PodGroup."""
         living = [pod["metadata"] for pod in self.members.get(gang, ()) if is_alive(pod)]
         voices = sorted(living, key=lambda meta: (meta["creationTimestamp"], meta["name"]))
         pod_group = self.pod_group(gang)
-        spec: Json = {}
-        if pod_group is not None:
-            voices.append(pod_group["metadata"])
-            spec = pod_group.get("spec", {})
+        return voices if pod_group is None else [*voices, pod_group["metadata"]]
+
+    def _resolve(self, gang: str) -> Config:
+        """Field by field, the first that says something legal."""
+        voices, pod_group = self._voices(gang), self.pod_group(gang)
+        spec: Json = pod_group.get("spec", {}) if pod_group is not None else {}
         wait = spec.get("scheduleTimeoutSeconds")
         parts = tuple((each["name"], each["minMember"]) for each in spec.get("subGroups", ()))
         minimum = _first(voices, ("min-available",), _count, spec.get("minMember", 0) if pod_group else None)

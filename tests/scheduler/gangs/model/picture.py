@@ -7,7 +7,16 @@ from typing import Any
 
 from koordpy.scheduler.queue.ticket import State
 from tests.scheduler.gangs.model.held import holds
-from tests.scheduler.gangs.model.oracle import Gangs, cpu_of, is_finished, is_pending, node_of, runs, uid_of
+from tests.scheduler.gangs.model.oracle import (
+    Gangs,
+    cpu_of,
+    is_finished,
+    is_pending,
+    is_terminating,
+    node_of,
+    runs,
+    uid_of,
+)
 from tests.scheduler.gangs.model.truth import NODES
 from tests.scheduler.gangs.model.world import World
 
@@ -67,7 +76,7 @@ def nothing_is_kept_of_the_gone(world: World) -> Iterator[str]:
         "lists of gangs": (table._groups._lists.keys(), gangs.members.keys()),
         "finished members": (table._finished.keys(), pods.keys() - living),
         "abandoned members": (table._abandoned, living),
-        "members to be evicted": (table._evicting, ()),
+        "members to be evicted": (table._evicting, {uid for uid, pod in pods.items() if is_terminating(pod)}),
         "groups of tickets": (rig.jobs._groups.keys(), queue._tickets.keys()),
         "gangs that were freed": (rig.jobs._freed, gangs.members.keys()),
         "tickets": (queue._tickets.keys(), living | groups),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,26 @@ class Temper:
     on_timeout: str
     max_gap_percent: int
     kai: float = 0.0  # that a gang is KAI's
+    graces: float = 0.0  # that a gang may lack members for some time only
+    losing_nodes: float = 0.0  # that a node dies with all that runs there
 
     @classmethod
     def choose(cls, rng: random.Random) -> Temper:
         return cls.hoarding(rng) if rng.random() < 0.3 else cls.mixed(rng)
+
+    def of_short_graces(self, rng: random.Random) -> Temper:
+        """Gangs start, lose members, and time passes."""
+        return replace(
+            self,
+            grouped=rng.choice([0.0, 1.0]),
+            whole=0.95,
+            fickle=rng.random() < 0.4,
+            changing_nodes=rng.choice([0.2, 0.4]),
+            restless=rng.choice([0.0, 0.02]),
+            passing=rng.choice([0.1, 0.4]),
+            graces=rng.choice([0.5, 1.0]),
+            losing_nodes=rng.choice([0.03, 0.06]),
+        )
 
     @classmethod
     def mixed(cls, rng: random.Random) -> Temper:

@@ -16,6 +16,7 @@ from tests.scheduler.gangs.model.oracle import (
     KAI_API,
     KAI_GROUP,
     KOORDINATOR,
+    PROTECTED,
     SUBGROUP,
     TIMED_OUT,
     gang_of,
@@ -45,7 +46,8 @@ class Users:
 
     def _incline(self) -> dict[Callable[[], None], int]:
         """How often each thing happens in this world; some never do, so that others last."""
-        happens = {self._new_member: 14, self._delete_pod: 4, self._new_single: 3, self._finish: 4}
+        finish = 1 if self._temper.graces else 4  # of which members have succeeded, nobody is stranded
+        happens = {self._new_member: 14, self._delete_pod: 4, self._new_single: 3, self._finish: finish}
         if self._temper.fickle:
             at_times = (self._new_pod_group, self._change_pod_group, self._ungate, self._forgive)
             seldom = (
@@ -111,6 +113,8 @@ class Users:
             given["scheduler"] = _OTHER
         pod = pod_json(name, namespace=NAMESPACES[gang], **given)
         pod["metadata"] |= habit.of_member(gang, name, rng)
+        if self._temper.graces and rng.random() < 0.08:
+            pod["metadata"]["labels"][PROTECTED] = "true"
         if self._temper.fickle and rng.random() < 0.08:
             pod["spec"]["schedulingGates"] = [{"name": "g"}]
         self._truth.create(PODS, pod)
@@ -196,13 +200,30 @@ class Users:
             self._truth.delete(PODS, key_of(pod))
 
     def _make_again(self) -> None:
-        """As a controller does: the same name, another pod."""
         if pod := self._some_pod():
-            self._truth.delete(PODS, key_of(pod))
-            spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
-            meta = {key: pod["metadata"].get(key) or {} for key in ("name", "namespace", "labels", "annotations")}
-            meta["annotations"] = {key: text for key, text in meta["annotations"].items() if key != TIMED_OUT}
-            self._truth.create(PODS, {"metadata": meta, "spec": spec})
+            self._replace(pod)
+
+    def _replace(self, pod: Json) -> None:
+        """As a controller does: the same name, another pod."""
+        self._truth.delete(PODS, key_of(pod))
+        spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+        meta = {key: pod["metadata"].get(key) or {} for key in ("name", "namespace", "labels", "annotations")}
+        meta["annotations"] = {key: text for key, text in meta["annotations"].items() if key != TIMED_OUT}
+        self._truth.create(PODS, {"metadata": meta, "spec": spec})
+
+    def lose_node(self) -> None:
+        """A node dies with all that ran there; some of it is made again at once."""
+        if not self._truth.objects[NODES]:
+            return
+        nodes = self._truth.objects[NODES].keys()
+        busy = {node_of(pod) for pod in self._pods.values() if gang_of(pod)} & nodes
+        name = self._rng.choice(sorted(busy or nodes))
+        self._truth.delete(NODES, name)
+        for pod in [each for each in self._pods.values() if node_of(each) == name]:
+            if self._rng.random() < 0.6:
+                self._replace(pod)
+            else:
+                self._truth.delete(PODS, key_of(pod))
 
     def _terminate(self) -> None:
         if pod := self._some_pod():

@@ -22,7 +22,8 @@ from tests.scheduler.gangs.model.admins import Admins
 from tests.scheduler.gangs.model.api import Api
 from tests.scheduler.gangs.model.ledger import Ledger
 from tests.scheduler.gangs.model.mishaps import Mishaps, Stumble
-from tests.scheduler.gangs.model.oracle import cpu_of, is_finished, is_ours, node_of
+from tests.scheduler.gangs.model.oracle import cpu_of, is_finished, is_ours, node_of, runs
+from tests.scheduler.gangs.model.stranded import Strandings
 from tests.scheduler.gangs.model.temper import Temper
 from tests.scheduler.gangs.model.truth import PODS, Truth, Watches
 from tests.scheduler.gangs.model.users import Users
@@ -31,6 +32,8 @@ from tests.scheduler.wakeups.rig import HandClock
 
 _TO_REST = 3_000
 _FIRST_WITH_KAI = 700_000  # seeds before it mean what they meant
+_FIRST_WITH_GRACES = 800_000
+_LONGEST_GRACE_S = 60.0
 
 
 class World:
@@ -42,10 +45,13 @@ class World:
         self.clock = HandClock()
         self.loop = HandLoop(self.clock)
         self.temper = Temper.choose(self.rng)
-        if seed >= _FIRST_WITH_KAI and seed % 5 == 4:
+        if seed >= _FIRST_WITH_GRACES:
+            self.temper = self.temper.of_short_graces(self.rng)
+        elif seed >= _FIRST_WITH_KAI and seed % 5 == 4:
             self.temper = dataclasses.replace(self.temper, kai=self.rng.choice([0.3, 1.0]))
         self.truth = Truth(self.clock, has_kai=self.temper.kai > 0)
-        self.api = Api(self.truth, self.rng, self.temper, self._on_bind)
+        self.strandings = Strandings(self) if self.temper.graces else None
+        self.api = Api(self.truth, self.rng, self.temper, self._on_bind, self._may_be_deleted)
         self._users, self._admins = Users(self.truth, self.rng, self.temper), Admins(self.truth, self.rng)
         self.wrong: list[str] = []
         self._start()
@@ -75,6 +81,8 @@ class World:
         self.rig.scheduler.start_over()
         self.ledger.term_begins()
         self._observe_releases()
+        if self.strandings is not None:
+            self.strandings.term_begins()
         if first := self.ledger.first_to_try():
             self._schedule(only=first)
 
@@ -105,6 +113,9 @@ class World:
         self.watches.relist(PODS)
         self._lead()
 
+    def _may_be_deleted(self, uid: str) -> bool:
+        return self.strandings is not None and self.strandings.may_be_deleted(uid)
+
     def _on_bind(self, pod: Json, node: str) -> None:
         meta = pod["metadata"]
         if self.ledger.released.get(meta["uid"], ("", ""))[1] != node:
@@ -119,6 +130,8 @@ class World:
     def disturb(self) -> None:
         if self.rng.random() < self.temper.restless:
             self.rng.choice([self.crash, self.hand_over, self._relist])()
+        elif self.temper.losing_nodes and self.rng.random() < self.temper.losing_nodes:
+            self._users.lose_node()
         elif self.rng.random() < self.temper.changing_nodes:
             self._admins.disturb()
         else:
@@ -130,13 +143,42 @@ class World:
     def progress(self) -> None:
         """Some of what is under way goes on, in any order."""
         things = [self._deliver, self._deliver, self._schedule, self._send, self._send, self.api.arrive]
+        things += [self._end_graces] if self.strandings is not None else []
         self._time_out()
         for _ in range(self.rng.randrange(8)):
             self.rng.choice(things)()
             self.loop.turn()
+        self._hear()
         self.clock.now += self.rng.choice([0, 0, 0.1, 1, 3])
         if self.rng.random() < self.temper.passing:
             self.clock.now += 25  # some wait times end
+
+    def _hear(self) -> None:
+        """What has changed is heard of before any time passes; graces begin and end by that."""
+        if self.strandings is not None:
+            self.rig.scheduler._wakeups.deliver()
+            self.strandings.observe()
+
+    def _end_graces(self) -> bool:
+        assert self.strandings is not None
+        self.strandings.act()
+        return False
+
+    def let_graces_pass(self) -> None:
+        """Until that has no effect any more."""
+        assert self.strandings is not None
+        for _ in range(_TO_REST):
+            before = self._running()
+            self._hear()
+            self.clock.now += _LONGEST_GRACE_S + 1
+            self._end_graces()
+            self.come_to_rest()
+            if self._running() == before:
+                return
+        raise AssertionError(f"gangs are evicted after {_TO_REST} graces")
+
+    def _running(self) -> set[str]:
+        return {uid for uid, pod in self.truth.pods().items() if runs(pod)}
 
     def come_to_rest(self) -> None:
         """Everything arrives, every call is answered, every back-off ends.
@@ -154,6 +196,7 @@ class World:
             if wait_s is None:
                 self.api.is_calm = False
                 return
+            self._hear()
             self.clock.now += wait_s + 0.001
         raise AssertionError(f"no rest after {_TO_REST} steps")
 
@@ -182,7 +225,8 @@ class World:
 
     def _send(self) -> bool:
         """The next call of a lane begins: binds, or reports."""
-        lanes = [lane for lane in (self.rig.lanes.binds, self.rig.lanes.reports) if len(lane)]
+        all_lanes = (self.rig.lanes.binds, self.rig.lanes.reports, self.rig.lanes.evictions)
+        lanes = [lane for lane in all_lanes if len(lane)]
         if lanes:
             lane = self.rng.choice(lanes)
             call: Any = lane._calls.get_nowait()()
@@ -204,6 +248,8 @@ class World:
             self.wrong.append(f"a call failed: {task.exception()!r}")
 
     def _time_out(self) -> None:
+        if self.strandings is not None:
+            self._end_graces()
         room = self.rig.room
         for stay in room.overdue():
             self.rig.permit.time_out(stay)
@@ -211,6 +257,7 @@ class World:
 
     def _schedule(self, only: set[str] | None = None) -> bool:
         """The next job is tried, which must be one of `only` if they are given."""
+        self._hear()
         rig, ticket, before = self.rig, None, len(self.mishaps.happened)
         with self._dying_of_what_nobody_catches(), self.mishaps.possible():
             ticket = self.rig.scheduler.next_ticket()
