@@ -60,7 +60,7 @@ class Cure:
 
     def find(self, job: Job, obstacle: Obstacle, plan: Planner, search: Search) -> Preemption | str:
         """Victims below the queues whose limits are in the way, so that the job gets in; or why there are none."""
-        self._reclaim.protected_until = None
+        self._reclaim.look_anew()
         if obstacle.never or obstacle.bound != LIMIT or self._admission.is_over_quota(job):
             return "no victims below the queue could help."
         if not all(member.preempts for member in job.members):
@@ -124,13 +124,22 @@ class Cure:
             left = excess - self._freed(job, chosen)
             if not (left > 0).any():
                 break
-            if ((left > 0) & (self._freed(job, [unit]) > 0)).any() and self._are_lawful(way, [*chosen, unit]):
-                chosen.append(unit)
-        for unit in list(chosen):
-            fewer = [each for each in chosen if each is not unit]
+            more = [each for each in self._together(unit, way) if not _is_among(each, chosen)]
+            if more and ((left > 0) & (self._freed(job, more) > 0)).any() and self._are_lawful(way, [*chosen, *more]):
+                chosen += more
+        for unit in _wholes_first(chosen):
+            fewer = _less(unit, chosen)
             if (self._freed(job, fewer) >= excess).all() and self._are_lawful(way, fewer):
                 chosen = fewer
         return chosen if (self._freed(job, chosen) >= excess).all() else []
+
+    def _together(self, unit: Unit, way: Way) -> list[Unit]:
+        """A unit with what leaves with it: the minimum of a gang never goes without the surplus; none: it may not go."""
+        gang = self._cluster.gangs.get(unit.key)
+        if unit.surplus or gang is None:
+            return [unit]
+        whole = [each for each in way.units if each.key == unit.key]
+        return whole if sum(len(each.pods) for each in whole) == len(gang.bound) else []
 
     def _freed(self, job: Job, units: Iterable[Unit]) -> Ints:
         """`[path, K]`: what queues from the job's own to the root have less without some units."""
@@ -192,12 +201,28 @@ class Cure:
         """Those that leave for the sake of nodes may be below the same limit: then fewer do for the limit."""
         way, units, excess = covering
         needed, more = list(units), self._reclaim.units(others)
-        for unit in units:
-            fewer = [each for each in needed if each is not unit]
+        for unit in _wholes_first(units):
+            fewer = _less(unit, needed)
             enough = (self._freed(job, [*fewer, *more]) >= excess).all() and self._are_lawful(way, fewer)
             if enough and is_whole(self._planned_without(job, (*_pods(fewer), *others), plan)):
                 needed = fewer
         return needed
+
+
+def _wholes_first(units: Iterable[Unit]) -> list[Unit]:
+    """In the order in which they are spared: to keep a gang is worth more than to keep a surplus member."""
+    return sorted(units, key=lambda each: each.surplus)
+
+
+def _less(unit: Unit, units: list[Unit]) -> list[Unit]:
+    """All but this one; a surplus member cannot stay while its gang goes."""
+    if unit.surplus and any(each.key == unit.key and not each.surplus for each in units):
+        return units
+    return [each for each in units if each is not unit]
+
+
+def _is_among(unit: Unit, units: Iterable[Unit]) -> bool:
+    return any(each is unit for each in units)
 
 
 def _pods(units: Iterable[Unit]) -> tuple[PodRecord, ...]:

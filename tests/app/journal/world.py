@@ -67,7 +67,7 @@ class World:
         self.loop = HandLoop(self.clock)
         self.truth = Truth(self.clock)
         temper = Temper.choose(self.rng)
-        self.api = EvictingApi(self.truth, self.rng, temper, lambda *_: None)
+        self.api = EvictingApi(self.truth, self.rng, temper, lambda *_: None, lambda _: False)
         self._users, self._admins = Users(self.truth, self.rng, temper), Admins(self.truth, self.rng)
         asyncio.set_event_loop(self.loop)
         self.settings = JournalSettings(directory, file_bytes=file_bytes, files=files)

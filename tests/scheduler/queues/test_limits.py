@@ -156,3 +156,15 @@ def test_the_class_of_a_pod_group_that_comes_later_makes_its_pods_not_preemptibl
     rig.settle()
     assert rig.placed() == []
     assert "quota 0" in rig.message("g-1")
+
+
+def test_a_gang_that_goes_for_a_limit_goes_with_its_surplus():
+    """Three of the four would free enough, and the one that stays would hold its node for nothing."""
+    rig = rig_with(cpu=8)
+    rig.has_queue("a", cpu=(0, 6))
+    rig.kai("g", minMember=3, queue="a")
+    for number in range(4):
+        rig.member(f"g-{number}", on="n", says=of_kai("g"), priority=1)
+    rig.job("high", "a", priority=5, cpu=5)
+    rig.settle()
+    assert rig.evicted() == ["g-0", "g-1", "g-2", "g-3"]
