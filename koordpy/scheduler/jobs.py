@@ -148,7 +148,7 @@ class Jobs:
         """The leader before us died while binding a group: what it lacks goes before everything else."""
         gangs = self._cluster.gangs
         for gang in gangs:
-            gang.recovering = gangs.has_started(gangs.group_of(gang.id)) and not gang.is_bound
+            gang.found(started=gangs.has_started(gangs.group_of(gang.id)))
         for gang in [each for each in gangs if each.recovering]:
             self.refresh_group(gangs.group_of(gang.id))  # it may be ready only now that those count who are bound
             for key in self._tickets_lacking(gang):

@@ -29,7 +29,7 @@ class LabelKeys:
         new = set(keys) - self._shapes.selected_keys
         if not new:
             return new
-        self._shapes.selected_keys |= new
+        self._shapes.ask_for(new)
         if len(self._shapes.selected_keys) > self._most:
             self._drop(keep=new)
         return new & self._carried.keys()
@@ -55,5 +55,5 @@ class LabelKeys:
         Those that pods carry stay: dropping and learning them would give all these pods other shapes each time.
         """
         asked = self._workloads.selected_keys().union(keep, *(keys_asked_by(shape) for shape in self._shapes))
-        self._shapes.selected_keys &= asked | self._carried.keys()
+        self._shapes.keep_asking_for(asked | self._carried.keys())
         self._most = max(_FEW, 2 * len(self._shapes.selected_keys))

@@ -25,14 +25,20 @@ class Occupancy:
         self.ports = PortTable()
         self.census = Census(shapes)
         self.storage = Storage()
-        self.open_trials = 0
+        self._open_trials = 0
         self._is_moving = False  # stays True if a move raises half-way
         self._is_in_doubt = False  # a move did, and others came after it
 
     @property
     def is_consistent(self) -> bool:
         """Everything that was begun was ended: no trial is open, and no move was left half-done."""
-        return not self.open_trials and not self._is_moving and not self._is_in_doubt
+        return not self._open_trials and not self._is_moving and not self._is_in_doubt
+
+    def begin_trial(self) -> None:
+        self._open_trials += 1
+
+    def end_trial(self) -> None:
+        self._open_trials -= 1
 
     def before_undoing(self) -> None:
         """Moves are about to be undone; one that raised half-way is none of them, and must not be forgotten."""
@@ -40,7 +46,7 @@ class Occupancy:
 
     def clear(self) -> None:
         """No pod counts anywhere, until all are counted anew."""
-        self.open_trials, self._is_moving, self._is_in_doubt = 0, False, False
+        self._open_trials, self._is_moving, self._is_in_doubt = 0, False, False
         self._nodes.clear_usage()
         self.census.clear()
         self.ports.clear()

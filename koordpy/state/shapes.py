@@ -137,6 +137,14 @@ class ShapeTable:
     def __iter__(self) -> Iterator[Shape]:
         return iter(list(self._shapes.values()))
 
+    def ask_for(self, keys: set[str]) -> None:
+        """Selectors ask for labels of these keys, too: shapes made from now on have them."""
+        self.selected_keys |= keys
+
+    def keep_asking_for(self, keys: set[str]) -> None:
+        """Of the keys that are asked for, these alone."""
+        self.selected_keys &= keys
+
     def carrying(self, label: tuple[str, str]) -> list[Shape]:
         """Those with this label, if some selector asks for its key."""
         carriers = self._carriers.get(label)

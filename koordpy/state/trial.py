@@ -30,14 +30,14 @@ class Trial:
         self._log: list[tuple[Ints, Shape, Ints] | tuple[int, Shape, int] | _ShapeRows | VolumeChoice] = []
 
     def __enter__(self) -> Self:
-        self._occupancy.open_trials += 1
+        self._occupancy.begin_trial()
         return self
 
     def __exit__(
         self, _type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None
     ) -> None:
         self.undo()
-        self._occupancy.open_trials -= 1
+        self._occupancy.end_trial()
 
     def place(self, row: int, shape: Shape, count: int = 1) -> None:
         """Try `count` pods of a shape on a node; negative to try the node without them."""

@@ -69,15 +69,19 @@ class Tap:
     """Stands between the scheduler and a loop, for as long as the loop runs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.recorder: Recorder | None = None
+        self._recorder: Recorder | None = None
         self._call_at, self._call_later = loop.call_at, loop.call_later
         self._is_making = False  # in asyncio one of them calls the other, in uvloop it is the other way round
         loop.set_task_factory(self._make_task)
         # Every timer is made by one of these two, and no loop has another place to notice that.
         vars(loop)["call_at"], vars(loop)["call_later"] = self._timer_at, self._timer_later
 
+    def record(self, recorder: Recorder | None) -> None:
+        """Into this one from now on; into none, with None."""
+        self._recorder = recorder
+
     def _make_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **given: Any) -> asyncio.Task[Any]:
-        recorder = self.recorder
+        recorder = self._recorder
         if recorder is not None and recorder.numbers:
             coroutine = _run(Steps(recorder, coroutine))
         return asyncio.Task(coroutine, loop=loop, **given)
@@ -91,7 +95,7 @@ class Tap:
     def _timer(
         self, make: _MakeTimer, when: float, callback: Callable[..., Any], *args: Any, **given: Any
     ) -> asyncio.TimerHandle:
-        recorder = self.recorder
+        recorder = self._recorder
         if recorder is None or not recorder.numbers or self._is_making:
             return make(when, callback, *args, **given)
         recorder.timers += 1

@@ -57,7 +57,8 @@ class Terms:
     def start_over(self) -> None:
         """A new file, and a scheduler that knows all that is known; the file says how."""
         self._tap = self._tap or Tap(asyncio.get_running_loop())
-        recorder = self._recorder = self._tap.recorder = Recorder(self._directory.next_file(self._head))
+        recorder = self._recorder = Recorder(self._directory.next_file(self._head))
+        self._tap.record(recorder)
         gc.unfreeze()  # the scheduler until now is full of cycles, and goes
         self.built = self._build(recorder)
         recorder.during(("run_times", self.built.parts.learnt.encode()), lambda: None)
@@ -85,7 +86,8 @@ class Terms:
                 running.result()
         finally:
             recorder.close()
-            self._recorder = tap.recorder = None
+            self._recorder = None
+            tap.record(None)
             running.cancel()
             with suppress(asyncio.CancelledError):
                 await running

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from koordpy.api.answers import AnyChange, Missing, Obstacle
+from koordpy.api.answers import AnyChange, JobEnds, Missing, Obstacle
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.scheduler.answers.changes import gangs, jobs, nodes, pods, queues
@@ -68,7 +68,7 @@ def explain(
             break
         yield
     findings.changes.sort(key=lambda each: _ORDER.index(type(each).__name__))
-    suffices = {change.job for change in findings.changes if hasattr(change, "job")}
+    suffices = {change.job for change in findings.changes if isinstance(change, JobEnds)}
     findings.in_the_way.sort(key=lambda each: each.kind == "Job" and each.name not in suffices and bool(suffices))
 
 

@@ -139,11 +139,7 @@ class Question:
         """Pods count in their queues, or not any more."""
         book = self.sandbox.book
         for pod in pods if book.in_use else ():
-            row = book.tree.rows.get(pod.queue) if pod.queue else None
-            if row is not None:
-                book.usage.allocate(row, book.amounts(pod.own_shape) * sign, preemptible=pod.preemptible)
-            else:
-                book.outside += book.amounts(pod.own_shape) * sign
+            book.suppose(pod, sign)
 
     # --- the job with other pods ---
 

@@ -142,6 +142,15 @@ class QueueBook:
         waits = is_ours and (bool(record.node) or record.schedulable)
         return Account(row, record.node, amounts, bool(record.node), waits, record.preemptible)
 
+    def suppose(self, record: PodRecord, sign: int) -> None:
+        """A pod that is only supposed to run, in the copy of a question: nobody hears of it again."""
+        row = self.tree.rows.get(record.queue) if record.queue else None
+        amounts = self.amounts(record.own_shape) * sign
+        if row is not None:
+            self.usage.allocate(row, amounts, preemptible=record.preemptible)
+        else:
+            self.outside += amounts
+
     def _book(self, account: Account, sign: int) -> None:
         amounts = account.amounts * sign
         if account.row is None:

@@ -68,9 +68,13 @@ class Reclaim:
         self._started_on: dict[str, tuple[Basis, int]] = {}  # job -> the claim that started it, and in which epoch
         self.protected_until: float | None = None  # when the first minimum run time ends that kept victims back
 
+    def look_anew(self) -> None:
+        """Victims of another job are looked for: what kept them back before is of no interest."""
+        self.protected_until = None
+
     def find(self, job: Job, search: Search) -> Preemption | str:
         """A preemption that lets the whole job in, or why there is none."""
-        self.protected_until = None
+        self.look_anew()
         row = self._book.tree.rows.get(job.queue) if job.queue else None
         if not self._book.in_use or row is None:
             return search(job)

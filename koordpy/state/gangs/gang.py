@@ -176,6 +176,10 @@ class Gang:
         """What orders it in the queue: the priority that its object says, else that of its members."""
         return self.spec.priority if self.spec.priority is not None else self.priority
 
+    def found(self, *, started: bool) -> None:
+        """We begin, and find it so: whoever led before may have died while it was being bound."""
+        self.recovering = started and not self.is_bound
+
     @property
     def is_bound(self) -> bool:
         """As many as it needs are running, or have finished well."""
