@@ -134,7 +134,7 @@ class Cure:
         return chosen if (self._freed(job, chosen) >= excess).all() else []
 
     def _together(self, unit: Unit, way: Way) -> list[Unit]:
-        """A unit with what leaves with it: the minimum of a gang never goes without the surplus; none: it may not go."""
+        """A unit with what leaves with it: a gang's minimum never goes without the surplus. None: it may not go."""
         gang = self._cluster.gangs.get(unit.key)
         if unit.surplus or gang is None:
             return [unit]

@@ -14,14 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from koordpy.api.times import seconds_of_instant
 from koordpy.sim.embedded.store import Change
 from koordpy.sim.simulate.placing import fit_in, needed
+from koordpy.sim.simulate.reading import BACKFILLED_UNTIL
 from koordpy.sim.simulate.surprises import Surprises
+from koordpy.sim.simulate.surroundings import EPOCH
 from koordpy.sim.simulate.truth import (
     Amounts,
     Truth,
     asked,
     condition,
+    is_anything_reserved,
     is_finished,
     is_ours,
     is_pending,
@@ -47,6 +51,7 @@ class _Batch:
     free: dict[str, Amounts]
     known: dict[str, Amounts]  # the same, without what became free lately
     last: float = 0.0
+    is_known: bool = True  # which pods have to start together
     victims: list[Json] = field(default_factory=list)
 
 
@@ -88,7 +93,10 @@ class Evictions:
         trigger = self._truth.find("pods", *told["pod"].split("/"))
         if trigger is None or not is_pending(trigger):
             return  # gone meanwhile
-        if not self._is_allowed(trigger, pod):
+        if (until := _backfilled_until(pod)) is not None:
+            if until > _now() + EPOCH + 1:
+                self._tell(f"{key_of(pod)} was backfilled, and evicted for {told['pod']} before its time")
+        elif not self._is_allowed(trigger, pod):
             self._tell(f"{key_of(pod)} was evicted for {told['pod']}, which is not more important")
         batch = self._batches.get(told["job"]) or self._begin(told["job"], trigger, pod)
         batch.victims.append(pod)
@@ -103,14 +111,18 @@ class Evictions:
         gangs = self._truth.gangs()
         name = self._truth.gang_of(trigger) or ""
         gang = gangs.get(name)
-        waiting = [pod for pod in gang.members if is_pending(pod)] if gang else []
-        needs = (needed(gang, waiting) if gang else [trigger]) or [trigger]
+        waiting = [pod for pod in gang.members if is_pending(pod)] if gang is not None else []
+        needs = [trigger]
+        if gang is not None and job != key_of(trigger):  # members of a gang that runs are planned one by one
+            needs = needed(gang, waiting)
         leaving = {pod["metadata"]["uid"] for pod in self._truth.pods if is_terminating(pod)}
         leaving -= {victim["metadata"]["uid"]}
         free, known = self._truth.free(without=leaving), self._truth.free()
         for _, pod in self._freed:
             _take(known, pod)
-        batch = self._batches[job] = _Batch(needs, name or key_of(trigger), _now(), free, known)
+        needs, is_known = needs or [trigger], bool(needs)
+        batch = _Batch(needs, name or key_of(trigger), _now(), free, known, is_known=is_known)
+        self._batches[job] = batch
         return batch
 
     def _judge(self, job: str, batch: _Batch) -> None:
@@ -128,7 +140,12 @@ class Evictions:
             bound_since = node_of(pod) and is_ours(pod) and pod["metadata"]["uid"] not in own
             _take(batch.known, pod, node=node_of(pod) if bound_since else pod["status"].get("nominatedNodeName", ""))
         is_news = self._better_at > batch.since - self._surprises.told_within_s(batch.since)
-        if not is_news and not self._is_complicated() and fit_in(self._truth, batch.needs, batch.known):
+        if (
+            batch.is_known
+            and not is_news
+            and not self._is_complicated()
+            and fit_in(self._truth, batch.needs, batch.known)
+        ):
             self._tell(f"{names} were evicted for {job}, which fitted without that: {batch.known}")
 
     def _look_at_gangs(self, job: str, batch: _Batch) -> None:
@@ -145,9 +162,15 @@ class Evictions:
                 self._tell(f"gang {name} had to leave for {job}, and {left} stay of the {gang.minimum} that it needs")
 
     def _is_complicated(self) -> bool:
-        """Limits of queues may be what is in the way, and what a NonStrict gang keeps nobody can see."""
-        queues = self._truth.all("queues.scheduling.run.ai")
-        return bool(queues) or any("NonStrict" in str(pod["metadata"].get("annotations")) for pod in self._truth.pods)
+        """Limits of queues may be what is in the way, or a reservation; what a NonStrict gang keeps nobody can see."""
+        if self._truth.all("queues.scheduling.run.ai") or is_anything_reserved(self._truth):
+            return True
+        return any("NonStrict" in str(pod["metadata"].get("annotations")) for pod in self._truth.pods)
+
+
+def _backfilled_until(pod: Json) -> float | None:
+    said = (pod["metadata"].get("annotations") or {}).get(BACKFILLED_UNTIL)
+    return seconds_of_instant(said) if said else None
 
 
 def _take(room: dict[str, Amounts], pod: Json, *, sign: int = 1, node: str | None = None) -> None:

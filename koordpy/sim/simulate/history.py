@@ -58,6 +58,7 @@ class _Author:
         self._names = 0
         self._queues = ["team-a", "team-b"] if dice.random() < 0.35 else []
         self._non_strict = dice.random() < 0.15
+        self._declares = dice.random() < 0.25  # run times, and some of them are true
         self._racks = [f"rack-{number}" for number in range(2)] if dice.random() < 0.25 else []
         self._rack_of = {name: dice.choice(self._racks) for name in self._nodes} if self._racks else {}
 
@@ -84,6 +85,8 @@ class _Author:
         verbs = [self._pod, self._pod, self._gang, self._gang, self._gang, self._gang, self._delete, self._change]
         if dice.random() < 0.4:
             verbs += [self._owner, self._owner]
+        if dice.random() < 0.2:
+            verbs += [self._pair]
         if dice.random() < 0.4:
             verbs += [self._disturb_node]
         if dice.random() < 0.3:
@@ -119,6 +122,8 @@ class _Author:
             ask["run_s"] = dice.choice((5, 15, 40))
             if dice.random() < 0.2:
                 ask["exit_code"] = 1
+            if self._declares:
+                ask["declared_s"] = max(1, int(ask["run_s"] * dice.choice((0.5, 1, 1, 2, 4))))
         if self._queues and dice.random() < 0.8:
             ask["queue"] = dice.choice(self._queues)
         return ask
@@ -143,6 +148,16 @@ class _Author:
             ask["late"] = True
         self._gangs[name] = ask
         self._add(at, "gang", name=name, **ask)
+
+    def _pair(self, at: float) -> None:
+        """Two gangs that start together, the second of which may come later."""
+        dice, names = self._dice, (self._name("gang"), self._name("gang"))
+        for name in names:
+            members = dice.randint(1, 3)
+            ask = self._ask() | {"frontend": "annotations", "members": members, "minimum": members, "group": names}
+            self._gangs[name] = ask
+            self._add(at, "gang", name=name, **ask)
+            at = round(at + dice.choice((0.0, 0.5, 10.0)), 3)
 
     def _owner(self, at: float) -> None:
         dice, kind = self._dice, self._dice.choice(_OWNERS)
@@ -189,7 +204,11 @@ class _Author:
     def _change_queue(self, at: float, name: str = "") -> None:
         dice = self._dice
         ask = {"parent": "all", "quota": dice.choice((0, 2, 4)), "limit": dice.choice((None, 4, 6, 8))}
-        self._add(at, "queue", name=name or dice.choice(self._queues), **ask)
+        name = name or dice.choice(self._queues)
+        if at and dice.random() < 0.2:
+            self._add(at, "delete_queue", name=name)
+            at = round(at + dice.choice((1.0, 10.0)), 3)
+        self._add(at, "queue", name=name, **ask)
 
     def _disturb_node(self, at: float) -> None:
         dice, name = self._dice, self._dice.choice(list(self._nodes))
@@ -227,6 +246,8 @@ class _Author:
         for _ in range(dice.randint(1, 4)):
             at = round(dice.uniform(1.0, ACTIVE_S - 10), 3)
             verb = dice.choice(("kill", "kill_at", "kill_at", "end", "pause", "jump"))
+            if verb == "jump" and self._declares:
+                continue  # by a clock that is wrong, others have outlived what they declared
             machine = dice.choice(MACHINES)
             if verb == "kill_at":
                 self._draw_kill(at, machine)

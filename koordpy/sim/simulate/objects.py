@@ -7,7 +7,7 @@ from typing import Any
 
 from koordpy.sim.embedded.kubelet import EXIT_CODE, RUN_SECONDS
 from koordpy.sim.embedded.nodes import simulated_node
-from koordpy.sim.simulate.reading import KOORDINATOR, OURS, SIGS
+from koordpy.sim.simulate.reading import KOORDINATOR, OURS, RUN_TIME, SIGS
 
 Json = dict[str, Any]
 
@@ -39,8 +39,9 @@ def pod_spec(ask: Json, scheduler: str = OURS) -> Json:
 
 
 def metadata(name: str, ask: Json) -> Json:
-    """`ask`: run_s, exit_code, queue."""
+    """`ask`: run_s, declared_s, exit_code, queue."""
     annotations = {RUN_SECONDS: str(ask["run_s"])} if ask.get("run_s") else {}
+    annotations |= {RUN_TIME: f"{ask['declared_s']}s"} if ask.get("declared_s") else {}
     annotations |= {EXIT_CODE: str(ask["exit_code"])} if ask.get("exit_code") else {}
     labels = {QUEUE: ask["queue"]} if ask.get("queue") else {}
     return {"name": name, "annotations": annotations, "labels": labels}
@@ -69,6 +70,8 @@ def member(gang: str, number: int, ask: Json) -> Json:
 def annotations_of(ask: Json) -> dict[str, str]:
     """Koordinator's words for a gang."""
     said = {f"{KOORDINATOR}/min-available": str(ask["minimum"])}
+    if ask.get("group"):
+        said[f"{KOORDINATOR}/groups"] = json.dumps([f"{NAMESPACE}/{name}" for name in ask["group"]])
     return said | ({f"{KOORDINATOR}/mode": ask["mode"]} if ask.get("mode") else {})
 
 

@@ -19,6 +19,7 @@ from koordpy.sim.simulate.surprises import Surprises
 from koordpy.sim.simulate.truth import (
     Truth,
     condition,
+    is_anything_reserved,
     is_finished,
     is_ours,
     is_pending,
@@ -78,7 +79,7 @@ class Pieces:
         if not self._surprises.excuse(name, since):
             return _now() - since > _WHOLE_WITHIN_S
         still_s = _now() - max(since, self._surprises.last(name))
-        if still_s < _MENDED_WITHIN_S or not self._surprises.is_settled(_now()):
+        if still_s < _MENDED_WITHIN_S or not self._surprises.is_settled(_now()) or is_anything_reserved(self._truth):
             return False
         gang = self._truth.gangs()[name]
         need = needed(gang, [pod for pod in gang.members if is_pending(pod)])

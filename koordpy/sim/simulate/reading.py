@@ -18,6 +18,9 @@ SIGS = "pod-group.scheduling.sigs.k8s.io"
 X_K8S = "scheduling.x-k8s.io/pod-group"
 
 SUBGROUP = "kai.scheduler/subgroup-name"
+RUN_TIME = "koordpy.io/run-time"
+RESERVED_START = "koordpy.io/reserved-start"
+BACKFILLED_UNTIL = "koordpy.io/backfilled-until"
 
 
 class Objects(NamedTuple):

@@ -15,6 +15,7 @@ from koordpy.sim.simulate.truth import (
     Truth,
     asked,
     condition,
+    is_anything_reserved,
     is_odd,
     is_pending,
     is_terminating,
@@ -38,8 +39,8 @@ def wrong_at_rest(truth: Truth) -> list[str]:
 def _pending_that_fit(truth: Truth) -> Iterator[str]:
     gangs = truth.gangs()
     pending = [pod for pod in truth.pods if is_pending(pod)]
-    if any(_accumulates(pod, gangs) for pod in pending):
-        return  # what such gangs keep while they wait no other process knows of
+    if any(_accumulates(pod, gangs) for pod in pending) or is_anything_reserved(truth):
+        return  # what such gangs keep while they wait no other process knows of; and who waits for a reserved start
     for name, gang in sorted(gangs.items()):
         waiting = [pod for pod in gang.members if is_pending(pod) and not is_odd(pod)]
         if waiting and (need := needed(gang, waiting)) and could_start(truth, need):

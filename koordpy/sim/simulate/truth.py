@@ -8,7 +8,7 @@ from typing import Any
 from koordpy.api.quantity import milli_units, units
 from koordpy.sim.embedded.store import Store
 from koordpy.sim.simulate.objects import POD_GROUPS, QUEUE
-from koordpy.sim.simulate.reading import OURS, Gang, Objects, claimed_by, read_gangs
+from koordpy.sim.simulate.reading import OURS, RESERVED_START, Gang, Objects, claimed_by, read_gangs
 
 Json = dict[str, Any]
 Amounts = dict[str, int]
@@ -150,6 +150,12 @@ class Truth:
             below |= {each["metadata"]["name"] for each in queues if each["spec"].get("parentQueue") in below}
         running = (p for p in self.pods if is_ours(p) and node_of(p) and not is_finished(p) and not is_terminating(p))
         return sum(asked(pod).get("cpu", 0) for pod in running if queue_of(pod) in below)
+
+
+def is_anything_reserved(truth: Truth) -> bool:
+    """Nodes are kept for a job: others may wait though they fit."""
+    said = [*truth.pods, *(gang.object for gang in truth.gangs().values() if gang.object)]
+    return any(RESERVED_START in (obj["metadata"].get("annotations") or {}) for obj in said)
 
 
 def queue_of(pod: Json) -> str:
