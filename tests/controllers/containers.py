@@ -28,7 +28,7 @@ def sizes(root: Any) -> Counter[str]:
             continue
         seen.add(id(value))
         if isinstance(value, _CONTAINERS):
-            if not hasattr(value, "_fields"):  # a named tuple does not grow
+            if not (isinstance(value, tuple) and path.endswith("[]")):  # such an entry counts as one
                 found[path] += len(value)
             members = [*value, *value.values()] if isinstance(value, dict) else value
             left += [(f"{path}[]", each) for each in members]
