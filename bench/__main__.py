@@ -92,7 +92,8 @@ def job_controllers(count: int, pods: int) -> None:
     figures = []
     try:
         for contender in jobs.contenders():
-            _say(f"{contender.name}: {count} jobs of {pods} pods ...")
+            how = f", with {' '.join(contender.settings)}" if contender.settings else ""
+            _say(f"{contender.name}{how}: {count} jobs of {pods} pods ...")
             figures += jobs.measure(contender, count, pods)
     except (BenchError, BuildError, StartError) as error:
         sys.exit(f"error: {error}")

@@ -3,6 +3,9 @@
 Each makes the same pods on a control plane of its own, without a scheduler: a stand-in for kubelets lets every pod run
 and succeed as soon as it is there. Measured are the time from the first creation to the last completion, the writes of
 the controller per pod, and what its process used. What the bench writes itself is taken off.
+
+Each is at its best: the client of kube-controller-manager sends 20 requests a second unless it is told otherwise, and
+five of its workers sync Jobs. koordpy has no flags that would make it faster.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ Json = dict[str, Any]
 
 _AT_ONCE = 16
 _PATIENCE_S = 3600.0
+_AT_ITS_BEST = ("--kube-api-qps=5000", "--kube-api-burst=5000", "--concurrent-job-syncs=32")
 _TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "work"}]}}
 
 
@@ -39,6 +43,7 @@ class Contender:
     name: str
     resource: str  # where its jobs are
     command: tuple[str, ...]  # its controller; the kubeconfig is added
+    settings: tuple[str, ...] = ()  # flags that make it fast
 
     def job(self, name: str, pods: int) -> Json:
         body: Json = {"metadata": {"name": name}}
@@ -62,7 +67,7 @@ def contenders() -> list[Contender]:
     ours = (sys.executable, "-m", "koordpy", "controllers", "--port=0", "--bind-address=127.0.0.1")
     return [
         Contender("koordpy-queuejob", "apis/arbitrator.incubator.k8s.io/v1alpha1/queuejobs", ours),
-        Contender("kubernetes-job", "apis/batch/v1/jobs", theirs),
+        Contender("kubernetes-job", "apis/batch/v1/jobs", theirs, _AT_ITS_BEST),
     ]
 
 
@@ -80,7 +85,8 @@ def _controller(contender: Contender, control_plane: ControlPlane) -> Iterator[P
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_install(control_plane))
         kubeconfig = control_plane.kubeconfig(Path(folder) / "kubeconfig")
-        process = Process(contender.name, [*contender.command, f"--kubeconfig={kubeconfig}"], Path(folder) / "log")
+        command = [*contender.command, *contender.settings, f"--kubeconfig={kubeconfig}"]
+        process = Process(contender.name, command, Path(folder) / "log")
         try:
             yield process
         finally:

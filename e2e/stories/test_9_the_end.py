@@ -65,7 +65,8 @@ RARE: dict[str, set[Right]] = {
         ),
         # QueueJobs that are changed, found half made, or whose time to live is over: tests/controllers/queuejob.
         ("", "pods", "get"),
-        ("", "services", "get"),
+        *(("", "services", verb) for verb in ("get", "delete")),
+        ("", "resourcequotas", "list"),  # several pods beyond the minimums of a namespace
         *(("arbitrator.incubator.k8s.io", "schedulingspecs", verb) for verb in ("get", "patch")),
         *(("arbitrator.incubator.k8s.io", "queuejobs", verb) for verb in ("patch", "delete")),
         ("arbitrator.incubator.k8s.io", "queuejobs/finalizers", "update"),

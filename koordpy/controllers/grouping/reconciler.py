@@ -127,6 +127,7 @@ class GroupingReconciler:
     async def _reconcile_workload(self, uid: str) -> float:
         owner, pods, chain = self._assembled(uid)
         if owner is None or not pods:
+            self._wakeups.follow(uid, ())
             return 0.0
         try:
             wanted = self._wanted(owner, pods, chain)
@@ -134,9 +135,10 @@ class GroupingReconciler:
             await self._problems.tell(f"{owner}: {error}", _alive(pods), owner)
             self._wakeups.look_again(Key("workload", uid), AGAIN_S)
             return 0.0
+        self._wakeups.follow(uid, [each.key for each in wanted])
         try:
             for each in wanted:
-                await self._make_true(each, uid)
+                await self._make_true(each)
         except MalformedValue as error:
             await self._problems.tell(str(error), _alive(pods), owner)
             raise Unavailable(str(error)) from None
@@ -209,9 +211,8 @@ class GroupingReconciler:
             annotations=inherit.declarations_of(owner),
         )
 
-    async def _make_true(self, wanted: Wanted, uid: str) -> None:
+    async def _make_true(self, wanted: Wanted) -> None:
         """The PodGroup first, its pods then: none is counted for a gang with the wrong minimum."""
-        self._wakeups.follow(wanted.key, uid)
         await self._writer.ensure(wanted)
         await self._writer.join(_alive(wanted.gang.pods), wanted.name, wanted.gang.subgroup_of)
 

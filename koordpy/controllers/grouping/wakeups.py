@@ -6,7 +6,7 @@ The watches call this between their events, so that it does no more than add key
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
 from koordpy.controllers.grouping.workloads import WorkloadIndex
@@ -28,6 +28,7 @@ class Wakeups:
     def __init__(self, workloads: WorkloadIndex, add: Callable[[Key], None]) -> None:
         self._workloads, self._add = workloads, add
         self._workload_of_group: dict[str, str] = {}  # by key of the PodGroup
+        self._groups_of_workload: dict[str, frozenset[str]] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
 
     def pod_changed(self, branch: str, *, left: bool) -> None:
@@ -68,12 +69,19 @@ class Wakeups:
         del self._timers[key]
         self._add(key)
 
-    def follow(self, pod_group: str, workload: str) -> None:
-        """From here on the PodGroup is the workload's."""
-        self._workload_of_group[pod_group] = workload
+    def follow(self, workload: str, pod_groups: Iterable[str]) -> None:
+        """From here on these PodGroups are the workload's, and no others; none when it is gone."""
+        now = frozenset(pod_groups)
+        for key in self._groups_of_workload.pop(workload, frozenset()) - now:
+            if self._workload_of_group.get(key) == workload:
+                del self._workload_of_group[key]
+        if now:
+            self._groups_of_workload[workload] = now
+            self._workload_of_group.update(dict.fromkeys(now, workload))
 
     def reset(self) -> None:
         self._workload_of_group.clear()
+        self._groups_of_workload.clear()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -17,7 +17,7 @@ from koordpy.controllers.runtime.workqueue import WorkQueue
 from koordpy.kube.client import Client
 from koordpy.kube.watch.reflector import Reflector, Resource
 from koordpy.kube.watch.shared import SharedReflectors
-from koordpy.scheduler.ingest.resources import PODS, PRIORITY_CLASSES
+from koordpy.scheduler.ingest.resources import PODS, PRIORITY_CLASSES, SERVICES
 
 QUEUE_JOBS = Resource(f"/apis/{GROUP}/{VERSION}/queuejobs", Decoder(KIND, QueueJob), optional=True)
 SCHEDULING_SPECS = Resource(
@@ -36,11 +36,14 @@ class QueueJobController(Controller[str]):
         self._hands = Hands(writing, self._index, clock)
         self._creator = Creator(self._index, self._hands, queue.add)
         self._reconciler_of_jobs = QueueJobReconciler(self._index, self._hands, self._creator, clock, queue.add)
+        # Listed again by a new leader.
         self._watched: tuple[Reflector[Any], ...] = (
             reflectors.subscribe(PRIORITY_CLASSES, self._index.classes),
             reflectors.subscribe(SCHEDULING_SPECS, self._index.specs),
             reflectors.subscribe(QUEUE_JOBS, self._index),
         )
+        # Not among those: a Service that is created a second time is found.
+        self._services = reflectors.subscribe(SERVICES, self._index.services)
         self._pods = reflectors.subscribe(PODS, self._index.pods)
         super().__init__(
             "queuejob",
@@ -61,11 +64,11 @@ class QueueJobController(Controller[str]):
         finally:
             self._creator.reset()
             self._reconciler_of_jobs.reset()
-            self._hands.forget()
+            self._hands.reset()
 
     async def _see_everything(self) -> None:
         """What the last leader wrote, the watches may not have shown yet: pods would seem lost that are just made."""
-        for reflector in (*self._watched, self._pods):
+        for reflector in (*self._watched, self._services, self._pods):
             await reflector.synced.wait()
         for reflector in self._watched:
             await reflector.resync()

@@ -22,6 +22,7 @@ from koordpy.controllers.queuejob.effects import (
     Decision,
     DeleteJob,
     DeletePod,
+    DeleteService,
     Effect,
     Steps,
     Telling,
@@ -48,7 +49,7 @@ class Known:
     pods: Collection[JobPod]  # that the QueueJob controls, of all incarnations
     now: float  # seconds since the epoch
     stored_spec: dict[str, object] | None = None  # of its SchedulingSpec; None: there is none
-    has_service: bool = True
+    service: str = ""  # UID of its headless Service; empty: there is none
     refusal: told.Refusal | None = None  # why the last pod could not be created
 
 
@@ -217,6 +218,8 @@ def _transition(present: Present, changed: QueueJobStatus, telling: Telling) -> 
 
 def _steps(present: Present) -> Steps:
     effects: list[Effect] = [DeletePod(pod) for pod in _unwanted(present) if not pod.terminating]
+    if present.known.service and not _asks_for_service(present):
+        effects.append(DeleteService(present.known.service))
     if present.status.phase == "Suspended":
         return Steps(told.standing(present.known, present.remembered, "", present.status.phase), tuple(effects))
     effects += _companions(present)
@@ -256,9 +259,13 @@ def _companions(present: Present) -> list[Effect]:
     wanted = scheduling_spec(present.job)
     if present.known.stored_spec != wanted:
         found.append(WriteSpec(wanted))
-    if present.job.spec.network == "Hostnames" and not present.known.has_service:
+    if _asks_for_service(present) and not present.known.service:
         found.append(CreateService())
     return found
+
+
+def _asks_for_service(present: Present) -> bool:
+    return present.job.spec.network == "Hostnames"
 
 
 def scheduling_spec(job: QueueJob) -> dict[str, object]:

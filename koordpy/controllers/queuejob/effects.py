@@ -31,11 +31,17 @@ class CreateService(NamedTuple):
     """The headless Service of the same name."""
 
 
+class DeleteService(NamedTuple):
+    """The QueueJob's own, of this UID: it asks for none any more."""
+
+    uid: str
+
+
 class DeleteJob(NamedTuple):
     """Its time after the end is over."""
 
 
-Effect = DeletePod | WriteSpec | CreateService | DeleteJob
+Effect = DeletePod | WriteSpec | CreateService | DeleteService | DeleteJob
 
 
 class Transition(NamedTuple):

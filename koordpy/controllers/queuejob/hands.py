@@ -18,11 +18,21 @@ import structlog
 from koordpy import metrics
 from koordpy.api.decode import Decoder
 from koordpy.api.keys import QUEUEJOB
-from koordpy.api.meta import ObjectMeta, PartialObjectMetadata
+from koordpy.api.meta import ObjectMeta
 from koordpy.api.pod import Pod
 from koordpy.api.queuejob import API_VERSION, GROUP, KIND, VERSION, QueueJob, QueueJobStatus, SchedulingSpec
-from koordpy.controllers.queuejob.effects import CreateService, DeleteJob, DeletePod, Effect, Telling, WriteSpec
-from koordpy.controllers.queuejob.index import QueueJobIndex, is_owned
+from koordpy.api.workload import Service
+from koordpy.controllers.queuejob.companions import is_owned
+from koordpy.controllers.queuejob.effects import (
+    CreateService,
+    DeleteJob,
+    DeletePod,
+    DeleteService,
+    Effect,
+    Telling,
+    WriteSpec,
+)
+from koordpy.controllers.queuejob.index import QueueJobIndex
 from koordpy.controllers.queuejob.names import Slot
 from koordpy.controllers.queuejob.pods import JobPod, owned_by, pod_body
 from koordpy.controllers.runtime.statuswriter import StatusWriter
@@ -32,10 +42,10 @@ from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.writes import ObjectRef
 
 _CONTROLLER = "koordpy-queuejob"
-_AT_ONCE = 8  # calls in flight for one job; each has a connection
+_AT_ONCE = 8  # calls in flight; each has a connection
 _decode_job, _decode_pod = Decoder(KIND, QueueJob), Decoder("Pod", Pod)
-_decode_spec, _decode_any = Decoder("SchedulingSpec", SchedulingSpec), Decoder("Service", PartialObjectMetadata)
-T = TypeVar("T", Pod, SchedulingSpec, PartialObjectMetadata)
+_decode_spec, _decode_service = Decoder("SchedulingSpec", SchedulingSpec), Decoder("Service", Service)
+T = TypeVar("T", Pod, SchedulingSpec, Service)
 
 log = structlog.get_logger()
 
@@ -51,24 +61,24 @@ class Hands:
         self._client, self._index, self._clock = client, index, clock
         self._status = StatusWriter(_decode_job, _job_path, probe="phase")
         self._events = EventRecorder(client, _CONTROLLER)
-        self._services: set[str] = set()  # UIDs of QueueJobs whose Service was made or found since we lead
         self._accepted: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}  # UID -> what was written, and stored
-
-    def has_service(self, job: QueueJob) -> bool:
-        return job.metadata.uid in self._services
 
     def stored_spec(self, job: QueueJob) -> dict[str, Any] | None:
         """Of its SchedulingSpec.
 
         Fields that an older definition drops count as stored: written again, they would be dropped again, for ever.
         """
-        stored = self._index.specs.of(job)
+        found = self._index.specs.of(job)
+        stored = found.spec if found is not None else None
         wanted, answered = self._accepted.get(job.metadata.uid, (None, None))
         return wanted if stored is not None and stored == answered else stored
 
-    def forget(self) -> None:
+    def forget(self, uid: str) -> None:
+        """The QueueJob is gone."""
+        self._accepted.pop(uid, None)
+
+    def reset(self) -> None:
         """Another process leads, or led: what was found once may be gone."""
-        self._services.clear()
         self._accepted.clear()
 
     async def write_status(self, job: QueueJob, status: QueueJobStatus, telling: Telling | None = None) -> None:
@@ -89,9 +99,19 @@ class Hands:
                     await self._write_spec(job, spec)
                 case CreateService():
                     await self._create_service(job)
+                case DeleteService(uid):
+                    await self._delete_service(job, uid)
                 case DeleteJob():
                     await self._delete_job(job)
         await in_parallel([partial(self._delete_pod, job, deletion.pod) for deletion in deletions])
+
+    async def has_quota(self, namespace: str) -> bool:
+        """Whether pods of this namespace are counted. It is assumed when nobody can say: that costs time alone."""
+        path = f"/api/v1/namespaces/{quote(namespace)}/resourcequotas"
+        try:
+            return bool((await self._client.page(path, metadata_only=True, limit=1)).items)
+        except ApiError:
+            return True
 
     async def create_pod(self, job: QueueJob, slot: Slot) -> None:
         """Raises NameTaken, or why the API server does not want it. It is there when this returns."""
@@ -121,8 +141,8 @@ class Hands:
 
     async def _write_spec(self, job: QueueJob, spec: dict[str, Any]) -> None:
         collection = _collection(job.metadata, "schedulingspecs")
-        stored = self._index.specs.get(job.metadata.key)
-        if stored is None or not is_owned(stored.metadata, job):
+        stored = self._index.specs.of(job)
+        if stored is None:
             body = _companion(job, "SchedulingSpec", API_VERSION, spec)
             stored = await self._create(job, collection, body, _decode_spec)
         if stored.spec != spec:
@@ -137,9 +157,16 @@ class Hands:
 
     async def _create_service(self, job: QueueJob) -> None:
         spec = {"clusterIP": "None", "selector": {QUEUEJOB: job.metadata.name}, "publishNotReadyAddresses": True}
-        path = f"/api/v1/namespaces/{quote(job.metadata.namespace)}/services"
-        await self._create(job, path, _companion(job, "Service", "v1", spec), _decode_any)
-        self._services.add(job.metadata.uid)
+        made = await self._create(job, _services(job), _companion(job, "Service", "v1", spec), _decode_service)
+        if made.metadata.deletion_timestamp:
+            raise Conflict(f"Service {made.metadata.key} is being deleted: it is made again when it is gone")
+        self._index.services.upsert(made)
+
+    async def _delete_service(self, job: QueueJob, uid: str) -> None:
+        with suppress(NotFound, Conflict):  # gone, or another Service has its name by now
+            path = f"{_services(job)}/{quote(job.metadata.name)}"
+            await self._client.write("DELETE", path, {"preconditions": {"uid": uid}})
+        self._index.services.remove(job.metadata.key, uid)
 
     async def _create(self, job: QueueJob, collection: str, body: dict[str, Any], decode: Decoder[T]) -> T:
         """Create what the QueueJob owns, or find it: an earlier attempt may have had no answer."""
@@ -183,6 +210,10 @@ def _collection(meta: ObjectMeta, plural: str) -> str:
 
 def _job_path(meta: ObjectMeta) -> str:
     return f"{_collection(meta, 'queuejobs')}/{quote(meta.name)}"
+
+
+def _services(job: QueueJob) -> str:
+    return f"/api/v1/namespaces/{quote(job.metadata.namespace)}/services"
 
 
 def _companion(job: QueueJob, kind: str, api_version: str, spec: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the controller knows: QueueJobs, their pods, their SchedulingSpecs and PriorityClasses, from watches.
+"""What the controller knows: QueueJobs, their pods, SchedulingSpecs and Services, and PriorityClasses, from watches.
 
 Answers to our own writes are recorded here at once, because decisions must not wait for the watch to show them. The
 index never decides and never writes. Whatever may change a decision is told, by the key of the QueueJob.
@@ -6,19 +6,17 @@ index never decides and never writes. Whatever may change a decision is told, by
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
 
-from koordpy.api.meta import ObjectMeta
 from koordpy.api.pod import Pod
 from koordpy.api.policy import PriorityClass
 from koordpy.api.queuejob import QueueJob, SchedulingSpec
+from koordpy.api.workload import Service
+from koordpy.controllers.queuejob.companions import Companions
+from koordpy.controllers.queuejob.gone import Gone
 from koordpy.controllers.queuejob.names import read_name
 from koordpy.controllers.queuejob.pods import JobPod, cause_of, owner_of
 from koordpy.controllers.runtime.versions import is_newer
-
-_MOST_GONE = 10_000  # UIDs of deleted pods, in case the answer to their creation comes after their end
 
 
 class QueueJobIndex:
@@ -28,13 +26,17 @@ class QueueJobIndex:
         self._changed, self._freed = changed, freed
         self._jobs: dict[str, QueueJob] = {}  # by namespace/name
         self._key_of: dict[str, str] = {}  # UID -> key
-        self._deleted: dict[str, str] = {}  # key -> UID of the last one there: the watch may still show it
+        self._gone = Gone()
         self.pods = _Pods(self)
-        self.specs = _Specs(self)
+        self.specs: Companions[SchedulingSpec] = Companions(self._tell_key)
+        self.services: Companions[Service] = Companions(self._tell_key)
         self.classes = _Classes(self)
 
     def keys(self) -> list[str]:
         return list(self._jobs)
+
+    def has_any_in(self, namespace: str) -> bool:
+        return any(job.metadata.namespace == namespace for job in self._jobs.values())
 
     def get(self, key: str) -> QueueJob | None:
         return self._jobs.get(key)
@@ -56,7 +58,7 @@ class QueueJobIndex:
     def upsert(self, obj: QueueJob) -> None:
         """A QueueJob was added or updated, or we have written it."""
         key, known = obj.metadata.key, self._jobs.get(obj.metadata.key)
-        if obj.metadata.uid == self._deleted.get(key) or not is_newer(obj.metadata, known.metadata if known else None):
+        if obj.metadata.uid in self._gone or not is_newer(obj.metadata, known.metadata if known else None):
             return
         if known is not None and known.metadata.uid != obj.metadata.uid:
             self._key_of.pop(known.metadata.uid, None)
@@ -67,7 +69,7 @@ class QueueJobIndex:
     def remove(self, key: str, uid: str) -> None:
         """A QueueJob was deleted."""
         known = self._jobs.get(key)
-        self._deleted[key] = uid
+        self._gone.add(uid)
         self._key_of.pop(uid, None)
         if known is not None and known.metadata.uid == uid:
             del self._jobs[key]
@@ -79,6 +81,10 @@ class QueueJobIndex:
 
     def tell_all(self) -> None:
         for key in self._jobs:
+            self._changed(key)
+
+    def _tell_key(self, key: str) -> None:
+        if key in self._jobs:
             self._changed(key)
 
     def tell_freed(self, namespace: str) -> None:
@@ -93,7 +99,7 @@ class _Pods:
         self._by_job: dict[str, dict[str, JobPod]] = {}  # UID of the QueueJob -> name -> pod
         self._job_of: dict[str, tuple[str, str]] = {}  # namespace/name of the pod -> UID of its QueueJob, its own UID
         self._going: set[str] = set()  # UIDs of pods whose deletion was accepted, and not seen yet
-        self._gone: OrderedDict[str, None] = OrderedDict()
+        self._gone = Gone()
 
     def of(self, job_uid: str) -> list[JobPod]:
         pods = self._by_job.get(job_uid, {}).values()
@@ -160,44 +166,8 @@ class _Pods:
         if not pods:
             del self._by_job[job_uid]
         self._going.discard(uid)
-        self._gone[uid] = None
-        if len(self._gone) > _MOST_GONE:
-            self._gone.popitem(last=False)
+        self._gone.add(uid)
         self._index.tell(job_uid)
-
-
-class _Specs:
-    """The sink of the watch of SchedulingSpecs; whose they are is judged when they are needed."""
-
-    def __init__(self, index: QueueJobIndex) -> None:
-        self._index = index
-        self._known: dict[str, SchedulingSpec] = {}
-
-    def get(self, key: str) -> SchedulingSpec | None:
-        return self._known.get(key)
-
-    def of(self, job: QueueJob) -> dict[str, Any] | None:
-        """The stored spec of a QueueJob's own SchedulingSpec."""
-        found = self._known.get(job.metadata.key)
-        return found.spec if found is not None and is_owned(found.metadata, job) else None
-
-    def upsert(self, obj: SchedulingSpec) -> None:
-        """One was added or updated, or we have written it."""
-        key, known = obj.metadata.key, self._known.get(obj.metadata.key)
-        if is_newer(obj.metadata, known.metadata if known else None):
-            self._known[key] = obj
-            self._tell(key)
-
-    def remove(self, key: str, uid: str) -> None:
-        """One was deleted."""
-        known = self._known.get(key)
-        if known is not None and known.metadata.uid == uid:
-            del self._known[key]
-            self._tell(key)
-
-    def _tell(self, key: str) -> None:
-        if (job := self._index.get(key)) is not None:
-            self._index.tell(job.metadata.uid)
 
 
 class _Classes:
@@ -217,8 +187,3 @@ class _Classes:
         """A class was deleted; jobs that name it go on as without it."""
         if self.values.pop(key, None) is not None:
             self._index.tell_all()
-
-
-def is_owned(meta: ObjectMeta, job: QueueJob) -> bool:
-    owner = owner_of(meta)
-    return owner is not None and owner.uid == job.metadata.uid

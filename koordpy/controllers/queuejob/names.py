@@ -11,11 +11,15 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from koordpy.api.queuejob import QueueJobSpec
+
+_MOST_INDEXES = 100_000  # replicas that a task may have
+_MOST_DIGITS = 9
 
 _NAME = re.compile(r"(?P<task>.+)-(?P<index>0|[1-9][0-9]*)-(?P<incarnation>0|[1-9][0-9]*)")
 
@@ -83,8 +87,19 @@ def write_indexes(indexes: Iterable[int]) -> str:
 
 
 def read_indexes(text: str) -> Iterator[int]:
-    """What cannot be read is left out: the pods themselves are then looked at again."""
+    """What cannot be read is left out, and what no task can have: the pods themselves are then looked at again.
+
+    Whoever may write a status may write `0-999999999` there, and must not stop the controller by it.
+    """
+    return islice(_read_indexes(text), _MOST_INDEXES)
+
+
+def _read_indexes(text: str) -> Iterator[int]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        if first.isdecimal() and (last.isdecimal() or not dash):
+        if _is_number(first) and (_is_number(last) or not dash):
             yield from range(int(first), int(last if dash else first) + 1)
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MOST_DIGITS

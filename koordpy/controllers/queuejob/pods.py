@@ -27,7 +27,6 @@ class JobPod(NamedTuple):
     terminating: bool = False
     cause: str = ""  # why it ended or is ending, in a few words
     created: str = ""
-    finished_at: float | None = None
 
     @property
     def runs(self) -> bool:

@@ -41,14 +41,14 @@ class QueueJobReconciler:
         self._index, self._hands, self._creator = index, hands, creator
         self._clock, self._look_again = clock, look_again
         self._taken: dict[str, Refusal] = {}  # UID -> a companion whose name somebody else has
-        self._generations: dict[str, int] = {}
+        self._seen: dict[str, tuple[str, int]] = {}  # key -> UID and generation
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def reset(self) -> None:
         """Another process leads."""
         for timer in self._timers.values():
             timer.cancel()
-        for kept in (self._taken, self._generations, self._timers):
+        for kept in (self._taken, self._seen, self._timers):
             kept.clear()
 
     async def reconcile(self, key: str) -> float:
@@ -56,9 +56,10 @@ class QueueJobReconciler:
         if (timer := self._timers.pop(key, None)) is not None:
             timer.cancel()
         for _ in range(_MOST_DECISIONS):
-            if (job := self._index.get(key)) is None:
+            job = self._index.get(key)
+            self._notice_change(key, job)
+            if job is None:
                 break
-            self._notice_change(job)
             decision = decide(self._known(job))
             if isinstance(decision, Transition):
                 self._creator.forget(key)
@@ -68,9 +69,9 @@ class QueueJobReconciler:
             if not await self._carried_out(job, decision.effects):
                 self._creator.forget(key)
                 return _PAUSE_S
-            self._creator.want(key, job, decision)
             if decision.effects:
-                continue  # decided anew: what was just done is known
+                continue  # decided anew: what was just done is known, and what others did meanwhile
+            self._creator.want(key, job, decision)
             if not decision.lacks_pods or self._creator.refusal(job) is not None:
                 await self._hands.write_status(job, decision.status)
             self._set_timer(key, decision.look_again_at)
@@ -87,7 +88,7 @@ class QueueJobReconciler:
             self._index.pods.of(uid),
             self._clock(),
             self._hands.stored_spec(job),
-            self._hands.has_service(job),
+            service.metadata.uid if (service := self._index.services.of(job)) is not None else "",
             self._taken.get(uid) or self._creator.refusal(job),
         )
 
@@ -106,11 +107,24 @@ class QueueJobReconciler:
         self._taken.pop(uid, None)
         return True
 
-    def _notice_change(self, job: QueueJob) -> None:
-        uid, generation = job.metadata.uid, job.metadata.generation
-        if self._generations.get(uid) != generation:
-            self._generations[uid] = generation
+    def _notice_change(self, key: str, job: QueueJob | None) -> None:
+        """What was refused may be another pod now. Of a QueueJob that is gone nothing is remembered.
+
+        Whatever is remembered by UID is forgotten here, and nowhere else: a deletion is followed by a reconcile of the
+        key, after those that were on their way.
+        """
+        before = self._seen.pop(key, None)
+        if job is not None:
+            self._seen[key] = job.metadata.uid, job.metadata.generation
+        if before is None or before == self._seen.get(key):
+            return
+        uid, _ = before
+        if job is not None and job.metadata.uid == uid:
             self._creator.spec_changed(uid)
+            return
+        self._taken.pop(uid, None)
+        self._hands.forget(uid)
+        self._creator.gone(key, uid)
 
     def _set_timer(self, key: str, at: float | None) -> None:
         if at is not None:

@@ -13,7 +13,7 @@ Cell = Callable[[Obj, float], Any]  # from the object and the time
 
 _STEP = re.compile(
     r"\.?((?:\\.|[^.\[\\])+)|\[['\"](.+?)['\"]\]|\[(\d+|-1:)\]"
-    r"|\[\?\(@\.(\w+)==['\"](.+?)['\"]\)\]|(\[\*\])"
+    r"|\[\?\(@\.(\w+)==(true|false|['\"].+?['\"])\)\]|(\[\*\])"
 )
 
 
@@ -51,7 +51,10 @@ def age(path: str) -> Cell:
 
 
 def at_path(obj: Any, path: str) -> Any:
-    """A simple JSONPath: `.spec.a`, `.a[0]`, `.a[-1:]`, `.conditions[?(@.type=="Ready")].status`, `.a['x.y/z']`."""
+    """A simple JSONPath: `.spec.a`, `.a[0]`, `.a[-1:]`, `.conditions[?(@.type=="Ready")].status`, `.a['x.y/z']`.
+
+    A filter may also be by `==true` or `==false`.
+    """
     for key, quoted, index, field, wanted, every in _STEP.findall(path):
         if index or field or every:
             chosen = _choose(obj, index, field, wanted)
@@ -70,7 +73,8 @@ def _choose(items: Any, index: str, field: str, wanted: str) -> Any:
     if index:
         position = int(index.rstrip(":"))
         return items[position] if position < len(items) and items else None
-    return next((item for item in items if not field or item.get(field) == wanted), None)
+    value: Any = {"true": True, "false": False}.get(wanted, wanted[1:-1])
+    return next((item for item in items if not field or item.get(field) == value), None)
 
 
 def duration(seconds: float) -> str:

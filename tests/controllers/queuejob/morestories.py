@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.controllers.queuejob.stories import STORIES, story
 from tests.controllers.queuejob.world import World, job, task
 from tests.scenarios.api import MERGE
@@ -54,6 +56,78 @@ async def a_service_of_somebody_else_is_left_alone_and_the_job_says_so(world: Wo
     told = await world.until_condition("PodsCreated", "False", "NameTaken")
     assert f"Service {world.namespace}/j is not of this QueueJob" in told
     assert await world.pods() == {}
+
+
+@story
+async def a_service_that_is_deleted_is_made_again(world: World):
+    await world.create(job("j", task("w", 1), network="Hostnames"))
+    await world.until_status(pending=1)
+    first = (await _service(world))["metadata"]["uid"]
+    await world.api.ask("DELETE", _services(world, "j"))
+
+    async def is_another() -> bool:
+        found = await _service(world)
+        return found is not None and found["metadata"]["uid"] != first
+
+    await world.wait_for(is_another, "there is a Service again")
+    assert (await _service(world))["spec"]["selector"] == {"koordpy.io/queuejob": "j"}
+    await world.until_status(phase="Pending", pending=1, restarts=0, incarnation=0)
+
+
+@story
+async def without_hostnames_there_is_no_service_any_more(world: World):
+    await world.create(job("j", task("w", 1), network="Hostnames"))
+    await world.until_status(pending=1)
+    assert await _service(world) is not None
+    await world.change(network="None")
+    await world.until_pods("j-w-0-1")
+    await world.until_status(phase="Pending", pending=1)
+    assert await _service(world) is None
+    await world.change(network="Hostnames")
+    await world.until_pods("j-w-0-2")
+    await world.until_status(phase="Pending", pending=1)
+    assert await _service(world) is not None
+
+
+@story
+async def a_suspended_job_that_asks_for_no_hostnames_any_more_has_no_service(world: World):
+    await world.create(job("j", task("w", 1), network="Hostnames"))
+    await world.until_status(pending=1)
+    await world.change(network="None", suspend=True)
+    await world.until_pods()
+    await world.until_status(phase="Suspended", pending=0)
+    assert await _service(world) is None
+
+
+@story
+async def a_service_of_somebody_else_is_not_deleted(world: World):
+    spec = {"clusterIP": "None", "selector": {"a": "b"}}
+    labels = {"koordpy.io/queuejob": "j"}
+    await world.api.ask("POST", _services(world), {"metadata": {"name": "j", "labels": labels}, "spec": spec})
+    await world.create(job("j", task("w", 1)))
+    await world.until_status(pending=1)
+    await world.quiet()
+    assert (await _service(world))["spec"]["selector"] == {"a": "b"}
+
+
+@story
+async def a_job_goes_on_when_the_service_in_its_way_is_gone(world: World):
+    spec = {"clusterIP": "None", "selector": {"a": "b"}}
+    await world.api.ask("POST", _services(world), {"metadata": {"name": "j"}, "spec": spec})
+    await world.create(job("j", task("w", 1), network="Hostnames"))
+    await world.until_condition("PodsCreated", "False", "NameTaken")
+    await world.api.ask("DELETE", _services(world, "j"))
+    await world.until_status(pending=1)
+    assert (await _service(world))["spec"]["selector"] == {"koordpy.io/queuejob": "j"}
+
+
+def _services(world: World, name: str = "") -> str:
+    return f"/api/v1/namespaces/{world.namespace}/services" + (f"/{name}" if name else "")
+
+
+async def _service(world: World, name: str = "j") -> dict[str, Any] | None:
+    listed = await world.api.ask("GET", _services(world))
+    return next((each for each in listed["items"] if each["metadata"]["name"] == name), None)
 
 
 # --- losses ---
@@ -219,6 +293,18 @@ async def deleting_a_job_in_the_foreground_makes_no_new_pods(world: World):
 
 
 # --- ResourceQuota and priorities ---
+
+
+@story
+async def quota_for_surplus_is_given_out_in_order_of_priority(world: World):
+    await world.quota(most=0)
+    for name, priority in (("low", 1), ("high", 9), ("middle", 5)):
+        await world.create(job(name, task("w", 3), scheduling={"minAvailable": 0, "priority": priority}))
+        await world.until_condition("PodsCreated", "False", "QuotaExceeded", name)
+    await world.quota(most=4)
+    await world.until_status("high", pending=2)
+    await world.until_status("middle", pending=1)
+    await world.until_status("low", pending=1)
 
 
 @story

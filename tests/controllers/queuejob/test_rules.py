@@ -1,4 +1,4 @@
-"""The pure parts: names, hashes, turns and quotas. What they decide together is in the stories."""
+"""The pure parts: names, hashes and quotas. What they decide together is in the stories."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from koordpy.controllers.queuejob.names import (
 )
 from koordpy.controllers.queuejob.problems import problems
 from koordpy.controllers.queuejob.quota import exceeded_by, used_by, would_refuse
-from koordpy.controllers.queuejob.turns import Wish, next_turn
 from tests.controllers.queuejob.world import job, task
 
 _WORD = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?", fullmatch=True)
@@ -40,6 +39,21 @@ def test_a_name_is_read_back_as_it_was_given(name: str, task_name: str, index: i
 @pytest.mark.parametrize("name", ["other-w-0-0", "j", "j-w", "j-w-0", "j-w-00-0", "j-w-x-0"])
 def test_a_name_that_was_never_given_is_none(name: str):
     assert read_name("j", name) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("0-999999999", 100_000),
+        (",".join(["0-99999"] * 1000), 100_000),
+        ("0-" + "9" * 5000, 0),
+        ("9" * 5000 + ",3", 1),
+        ("5-3,x,-,7-", 0),
+    ],
+    ids=["a long range", "many ranges", "a long number", "a long number alone", "no numbers"],
+)
+def test_no_more_indexes_are_read_than_a_task_may_have(text: str, read: int):
+    assert sum(1 for _ in read_indexes(text)) == read
 
 
 @given(st.frozensets(st.integers(0, 60)))
@@ -108,51 +122,6 @@ def test_a_spec_that_cannot_be_used_names_field_and_value(problem: str):
 
 def test_a_selector_that_selects_the_template_is_no_problem():
     assert problems(decoded(job("j", task("w", selector={"matchLabels": {"app": "a"}})))) == []
-
-
-# --- turns ---
-
-
-def wish(key: str, minimum: int, surplus: int = 0, *, priority: int = 0, created: str = "t", made: int = 0) -> Wish:
-    slots = [Slot("w", index) for index in range(minimum + surplus)]
-    return Wish(key, priority, created, tuple(slots[:minimum]), tuple(slots[minimum:]), made)
-
-
-def order(*wishes: Wish, held: frozenset[str] = frozenset()) -> list[str]:
-    """Whose pods are made, one after the other, until nobody may make any more."""
-    known, made = {each.key: each for each in wishes}, []
-    while (turn := next_turn(known.values(), lambda key, _: key not in held)) is not None:
-        each = known[turn.key]
-        made += [turn.key] * len(turn.slots)
-        taken = set(turn.slots)
-        known[turn.key] = each._replace(
-            minimum=tuple(slot for slot in each.minimum if slot not in taken),
-            surplus=tuple(slot for slot in each.surplus if slot not in taken),
-            surplus_made=each.surplus_made + (not each.minimum),
-        )
-    return made
-
-
-def test_minimums_come_first_by_priority_then_age():
-    wishes = (
-        wish("young", 1, created="2"),
-        wish("low", 1, priority=-1),
-        wish("old", 1, created="1"),
-        wish("high", 2, priority=5),
-    )
-    assert order(*wishes) == ["high", "high", "old", "young", "low"]
-
-
-def test_the_others_follow_in_round_robin():
-    assert order(wish("a", 1, 3, priority=1), wish("b", 1, 2)) == ["a", "b", "a", "b", "a", "b", "a"]
-
-
-def test_round_robin_goes_on_where_it_was_after_a_restart_of_the_controller():
-    assert order(wish("a", 0, 2, priority=1, made=2), wish("b", 0, 3)) == ["b", "b", "a", "b", "a"]
-
-
-def test_a_job_whose_minimum_is_held_back_does_not_hold_up_others():
-    assert order(wish("a", 2, priority=9), wish("b", 1), held=frozenset("a")) == ["b"]
 
 
 # --- quotas ---
