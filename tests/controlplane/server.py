@@ -5,6 +5,7 @@ about what the tests put into the cluster; `fixtures.py` cleans that.
 """
 
 import asyncio
+import json
 import shutil
 import signal
 import ssl
@@ -37,8 +38,9 @@ class ControlPlane:
     `stop()` and `start()` again keep ports and data: to a client this is a control plane that was restarted.
     """
 
-    def __init__(self, authorization: Authorization = "AlwaysAllow") -> None:
+    def __init__(self, authorization: Authorization = "AlwaysAllow", audit_policy: object = None) -> None:
         self.authorization = authorization
+        self._audit_policy = audit_policy
         self.directory = Path(tempfile.mkdtemp(prefix="koordpy-controlplane-"))
         self._binaries = build(("etcd", "kube-apiserver"))
         self._etcd: Process | None = None
@@ -63,6 +65,11 @@ class ControlPlane:
     @property
     def etcd_url(self) -> str:
         return f"http://127.0.0.1:{self._etcd_ports[0]}"
+
+    @property
+    def audit_log(self) -> Path:
+        """Of what `audit_policy` asks for."""
+        return self.directory / "audit.log"
 
     @property
     def running(self) -> bool:
@@ -142,6 +149,9 @@ class ControlPlane:
 
     def _spawn_apiserver(self) -> Process:
         arguments = flags.apiserver(self.directory, self._port, self.etcd_url, self.authorization)
+        if self._audit_policy is not None:
+            (self.directory / "audit.json").write_text(json.dumps(self._audit_policy))
+            arguments += flags.auditing(self.directory)
         command = [self._binaries["kube-apiserver"], *arguments]
         self._apiserver = Process("kube-apiserver", command, self.directory / "kube-apiserver.log")
         return self._apiserver
