@@ -6,6 +6,7 @@ import pytest
 
 from tests.hostile.tenants import Pod as TypedPod
 from tests.hostile.tenants import Stage, hostile_pod, large_gang, odd_pods, pod_group, selectors, typed
+from tests.scheduler.gangs.test_costs import operations
 
 OTHERS = 50
 
@@ -51,6 +52,16 @@ def test_pods_that_wait_cost_others_no_attempt(pods, group):
 
 def test_pods_that_wait_for_others_are_tried_once_while_they_back_off():
     assert attempts_for_others(selectors(100)) <= OTHERS + 100 + 1
+
+
+def test_a_pod_that_is_placed_costs_the_same_however_many_others_wait_for_something_else():
+    def cost(waiting: int) -> int:
+        stage = Stage(nodes=4)
+        stage.ingest([typed(obj, TypedPod) for obj in odd_pods(waiting)])
+        stage.rest()
+        return operations(lambda: stage.others(20))
+
+    assert cost(400) < 1.5 * cost(100)
 
 
 def test_a_large_gang_is_one_attempt():
