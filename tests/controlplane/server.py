@@ -26,6 +26,7 @@ Authorization = Literal["AlwaysAllow", "RBAC"]
 
 ADMIN_TOKEN = "admin-token"
 NOBODY_TOKEN = "nobody-token"  # authenticated, and with RBAC allowed nothing
+OTHER_TOKEN = "other-token"  # likewise, to tell two apart
 READY_SECONDS = 60  # on an idle machine it takes five; two cores under a whole test run are slower
 STOP_SECONDS = 20
 ATTEMPTS = 3
@@ -55,7 +56,7 @@ class ControlPlane:
         self.ca_path = authority.pair.certificate
         self.admin = authority.client("admin", "system:masters")
         service_account_keys(self.directory)
-        tokens = f'{ADMIN_TOKEN},admin,1,"system:masters"\n{NOBODY_TOKEN},nobody,2\n'
+        tokens = f'{ADMIN_TOKEN},admin,1,"system:masters"\n{NOBODY_TOKEN},nobody,2\n{OTHER_TOKEN},other,3\n'
         (self.directory / "tokens.csv").write_text(tokens)
 
     @property

@@ -15,7 +15,7 @@ from koordpy.app.crds import definitions
 from koordpy.sim.simulate import objects
 from tests.controlplane.client import Client
 from tests.controlplane.manager import ControllerManager
-from tests.controlplane.server import ADMIN_TOKEN, NOBODY_TOKEN, ControlPlane
+from tests.controlplane.server import ADMIN_TOKEN, NOBODY_TOKEN, OTHER_TOKEN, ControlPlane
 from tests.soak.audit import POLICY, Writes
 from tests.soak.judge import Judge
 from tests.soak.kubelets import Kubelets
@@ -25,11 +25,13 @@ from tests.soak.programs import Program
 from tests.soak.report import Tally, memory_table
 
 NAMESPACE = "soak"
-ACCOUNT = "nobody"  # of koordpy: whoever uses NOBODY_TOKEN
+# A job that is evicted is deleted by the scheduler and by the controller that makes it anew, once by each.
+TOKENS = {"run": NOBODY_TOKEN, "controllers": OTHER_TOKEN}
+SCHEDULER, CONTROLLERS = "nobody", "other"  # as the audit log calls who has these tokens
 NODE_CPUS = 16
 DEAD_FOR_S = (0.0, 5.0)
 LOOK_EVERY_S = 1.0
-SETTLE_S = 420.0  # in which every job ends when no more come: the longest runs for two minutes, perhaps twice
+SETTLE_S = 600.0  # in which every job ends when no more come: one that was evicted often backs off for 5 minutes
 MOST_TOLD = 30
 
 
@@ -54,9 +56,12 @@ class Soak:
             await self._prepare(client)
             manager = ControllerManager(control_plane, directory, "job-controller", "garbage-collector-controller")
             manager.start()
-            kubeconfig = control_plane.kubeconfig(directory / "koordpy.yaml", token=NOBODY_TOKEN)
+            kubeconfigs = {
+                command: control_plane.kubeconfig(directory / f"{command}.yaml", token=token)
+                for command, token in TOKENS.items()
+            }
             commands = {"run-a": "run", "run-b": "run", "controllers": "controllers"}
-            programs = [Program(name, command, kubeconfig, directory) for name, command in commands.items()]
+            programs = [Program(name, command, kubeconfigs[command], directory) for name, command in commands.items()]
             try:
                 await self._play(client, programs)
             finally:
@@ -143,10 +148,11 @@ class Soak:
             if not program.end():
                 self._wrong.append(f"{program.name} did not end in time when it was asked to")
             self._wrong += program.mistakes()
-        writes = Writes(ACCOUNT)
-        with self._control_plane.audit_log.open() as lines:
-            writes.read(lines)
-        self._wrong += [*judge.wrong, *writes.twice(judge.lives), *load.refused]
+        writes, others = Writes(SCHEDULER), Writes(CONTROLLERS)
+        for each in (writes, others):
+            with self._control_plane.audit_log.open() as lines:
+                each.read(lines)
+        self._wrong += [*judge.wrong, *writes.twice(judge.lives), *others.twice(judge.lives), *load.refused]
         if sum(writes.binds.values()) != sum(judge.bound.values()):
             told = f"{sum(writes.binds.values())} binds were carried out, and {sum(judge.bound.values())} were seen"
             self._wrong.append(told)

@@ -108,7 +108,9 @@ class Load:
 
     async def _make_job(self, job: Submitted, ask: Json) -> None:
         made = objects.job(job.name, ask)
-        made["spec"]["backoffLimit"] = 100
+        # Else kube-controller-manager waits ten minutes before it makes pods that were evicted anew.
+        ignored = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+        made["spec"] |= {"backoffLimit": 100, "podFailurePolicy": {"rules": [ignored]}}
         made["metadata"]["annotations"] = {BATCH_MIN_MEMBER: str(job.members)}
         _marked(made["spec"]["template"], job)
         await self._create(_PLURALS["Job"], made)
