@@ -17,7 +17,7 @@ PYTEST = -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(L
 COUNTS_LINES = $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check quick test coverage fuzz fuzz-gangs fuzz-hostile chaos mutations lint fmt lock image manifests dist e2e e2e-prepare e2e-up e2e-down bench bench-full bench-plan pictures controlplane clean
+.PHONY: help demo check quick test coverage fuzz fuzz-gangs fuzz-hostile chaos mutations lint fmt lock image manifests dist e2e e2e-prepare e2e-up e2e-down bench bench-full bench-plan pictures controlplane soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ fuzz-hostile: $(READY) ## objects and requests that are meant to hurt, by kind (
 
 chaos: $(READY) ## whole systems on an API that fails, from seeds (SEEDS=200, or FROM:TO)
 	@$(BIN)/koordpy simulate --seeds $${SEEDS:-200}
+
+soak: controlplane ## koordpy under load on a real kube-apiserver for MINUTES=20, one of its processes killed each minute
+	@$(BIN)/python -m tests.soak --minutes $${MINUTES:-20}
 
 mutations: $(READY) ## breaks the code in small ways, and sees whether simulated worlds find them (COUNT=120, WORLDS=60; an hour)
 	@$(BIN)/python -m tests.mutations --count $${COUNT:-120} --seeds $${WORLDS:-60}

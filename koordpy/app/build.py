@@ -111,7 +111,7 @@ def build_scheduler(
     in_flight, throttle = InFlight(), Throttle(clock)
     recovery = Recovery(cluster, queue, jobs, in_flight=in_flight, throttle=throttle)
     lanes = Lanes.build(settings.bind_width, clock, recovery.run)
-    advice = Advice(clock)
+    advice = Advice(clock, wanted=settings.advice)
     reporter = Reporter(
         client,
         cluster,

@@ -37,8 +37,9 @@ def simulate(
     more, that everything that fits runs and that every status is true. A world that fails is told with its seed, with a
     history that is as short as could be found, and with what each process believed.
 
-    --soak looks for what grows: jobs come and go on many nodes, and memory, every structure of the scheduler and its
-    picture of the cluster are looked at after each simulated hour.
+    --soak looks for what grows: jobs come and go on many nodes and ask for most of what they have, and memory, every
+    structure of the scheduler and the controllers, statuses and the scheduler's picture of the cluster are looked at
+    after each simulated hour. Three hours are the least from which it can be said that something grows.
     """
     if soak is not None:
         from koordpy.sim.simulate.soak import soak as run_soak  # noqa: PLC0415

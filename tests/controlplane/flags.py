@@ -20,6 +20,12 @@ def etcd(directory: Path, client_port: int, peer_port: int) -> list[str]:
     ]
 
 
+def auditing(directory: Path) -> list[str]:
+    """Files that `server.py` names too; the log is never rotated, so that whoever reads it misses nothing."""
+    log = (f"--audit-log-path={directory / 'audit.log'}", "--audit-log-maxsize=100000")
+    return [f"--audit-policy-file={directory / 'audit.json'}", *log]
+
+
 def apiserver(directory: Path, port: int, etcd_url: str, authorization: str) -> list[str]:
     return [
         f"--etcd-servers={etcd_url}",

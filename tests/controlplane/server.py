@@ -5,6 +5,7 @@ about what the tests put into the cluster; `fixtures.py` cleans that.
 """
 
 import asyncio
+import json
 import shutil
 import signal
 import ssl
@@ -25,6 +26,7 @@ Authorization = Literal["AlwaysAllow", "RBAC"]
 
 ADMIN_TOKEN = "admin-token"
 NOBODY_TOKEN = "nobody-token"  # authenticated, and with RBAC allowed nothing
+OTHER_TOKEN = "other-token"  # likewise, to tell two apart
 READY_SECONDS = 60  # on an idle machine it takes five; two cores under a whole test run are slower
 STOP_SECONDS = 20
 ATTEMPTS = 3
@@ -37,8 +39,9 @@ class ControlPlane:
     `stop()` and `start()` again keep ports and data: to a client this is a control plane that was restarted.
     """
 
-    def __init__(self, authorization: Authorization = "AlwaysAllow") -> None:
+    def __init__(self, authorization: Authorization = "AlwaysAllow", audit_policy: object = None) -> None:
         self.authorization = authorization
+        self._audit_policy = audit_policy
         self.directory = Path(tempfile.mkdtemp(prefix="koordpy-controlplane-"))
         self._binaries = build(("etcd", "kube-apiserver"))
         self._etcd: Process | None = None
@@ -53,7 +56,7 @@ class ControlPlane:
         self.ca_path = authority.pair.certificate
         self.admin = authority.client("admin", "system:masters")
         service_account_keys(self.directory)
-        tokens = f'{ADMIN_TOKEN},admin,1,"system:masters"\n{NOBODY_TOKEN},nobody,2\n'
+        tokens = f'{ADMIN_TOKEN},admin,1,"system:masters"\n{NOBODY_TOKEN},nobody,2\n{OTHER_TOKEN},other,3\n'
         (self.directory / "tokens.csv").write_text(tokens)
 
     @property
@@ -63,6 +66,11 @@ class ControlPlane:
     @property
     def etcd_url(self) -> str:
         return f"http://127.0.0.1:{self._etcd_ports[0]}"
+
+    @property
+    def audit_log(self) -> Path:
+        """Of what `audit_policy` asks for."""
+        return self.directory / "audit.log"
 
     @property
     def running(self) -> bool:
@@ -142,6 +150,9 @@ class ControlPlane:
 
     def _spawn_apiserver(self) -> Process:
         arguments = flags.apiserver(self.directory, self._port, self.etcd_url, self.authorization)
+        if self._audit_policy is not None:
+            (self.directory / "audit.json").write_text(json.dumps(self._audit_policy))
+            arguments += flags.auditing(self.directory)
         command = [self._binaries["kube-apiserver"], *arguments]
         self._apiserver = Process("kube-apiserver", command, self.directory / "kube-apiserver.log")
         return self._apiserver

@@ -56,6 +56,11 @@ def of_definition(name: str) -> Values:
     return _of(f"crd/{name}")
 
 
+def of_schema(schema: Json) -> Values:
+    """JSON of a schema, mostly."""
+    return _values(schema, {})
+
+
 @cache
 def _of(what: str) -> Values:
     kind, _, name = what.partition("/")

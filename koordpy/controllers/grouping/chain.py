@@ -48,7 +48,7 @@ async def walk(meta: ObjectMeta, read: Read, kinds: Kinds) -> Chain:
             if kinds.of(group_of(reference.api_version), reference.kind).reads_body:
                 raise
             return Chain(tuple(owners), str(error))
-        if owner is None:
+        if owner is None or owner.metadata.namespace not in ("", meta.namespace):  # of others: anybody can write a UID
             return Chain(tuple(owners), orphaned=not owners)
         owners.append(owner)
         below, about = owner.metadata, str(owner)

@@ -1,12 +1,15 @@
 """Where the objects of a kind are served, asked from the API server: any kind may own pods.
 
 Each API group and version is asked for once, and again when a kind turns up that was not in it: definitions are
-installed while koordpy runs. There is no list of kinds to configure.
+installed while koordpy runs. There is no list of kinds to configure. Anybody can invent API versions and names, so what
+could be no API version is not asked for, a name is one step of a path, and only so many versions are remembered.
 """
 
 from __future__ import annotations
 
+import re
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import quote
@@ -17,6 +20,8 @@ from koordpy.api.meta import Struct
 from koordpy.kube.client import Client
 from koordpy.kube.errors import NotFound
 
+_MOST_VERSIONS = 256  # far more than any API server serves
+_API_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z]([-a-z0-9]*[a-z0-9])?")
 _ASK_AGAIN_S = 5.0  # a kind that is not served may be in a moment, and thousands of pods may ask for it
 
 
@@ -57,9 +62,9 @@ class Served(NamedTuple):
 
     def path(self, namespace: str, name: str) -> str:
         if not self.namespaced:
-            return f"{self.collection}/{quote(name)}"
+            return f"{self.collection}/{quote(name, safe='')}"
         root = "/apis" if "/" in self.api_version else "/api"
-        return f"{root}/{self.api_version}/namespaces/{quote(namespace)}/{self.plural}/{quote(name)}"
+        return f"{root}/{self.api_version}/namespaces/{quote(namespace)}/{self.plural}/{quote(name, safe='')}"
 
 
 class NotServed(Exception):
@@ -75,20 +80,30 @@ class Discovery:
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._clock = client, clock
         self._kinds: dict[str, dict[str, Served]] = {}  # by API version and kind
-        self._asked: dict[str, float] = {}  # when, by API version
+        self._asked: OrderedDict[str, float] = OrderedDict()  # when, by API version; what was used last is last
 
     async def find(self, api_version: str, kind: str) -> Served:
         """Where a kind is served; raises NotServed, or ApiError when it could not be found out."""
         found = self._kinds.get(api_version, {}).get(kind)
         if found is not None:
+            self._asked.move_to_end(api_version)
             return found
+        if not _API_VERSION.fullmatch(api_version):
+            raise NotServed(api_version, kind)
         if self._clock() >= self._asked.get(api_version, float("-inf")) + _ASK_AGAIN_S:
             self._kinds[api_version] = await self._ask(api_version)
-            self._asked[api_version] = self._clock()
+            self._remember(api_version)
         found = self._kinds.get(api_version, {}).get(kind)
         if found is None:
             raise NotServed(api_version, kind)
         return found
+
+    def _remember(self, api_version: str) -> None:
+        self._asked[api_version] = self._clock()
+        self._asked.move_to_end(api_version)
+        while len(self._asked) > _MOST_VERSIONS:
+            oldest, _ = self._asked.popitem(last=False)
+            self._kinds.pop(oldest, None)
 
     def forget(self, api_version: str) -> None:
         """What was known of it turned out wrong."""

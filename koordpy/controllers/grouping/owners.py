@@ -89,7 +89,9 @@ class Owners:
             path = served.path(namespace, reference.name)
             obj = decode(await self._client.get(path, metadata_only=not whole))
         except Forbidden as error:
-            self._denied[served.path(namespace, "")] = error, time.monotonic() + _ASK_AGAIN_S
+            now = time.monotonic()
+            self._denied = {path: denied for path, denied in self._denied.items() if now < denied[1]}
+            self._denied[served.path(namespace, "")] = error, now + _ASK_AGAIN_S
             raise
         except NotFound:
             self._discovery.forget(reference.api_version)  # the object is gone, or its definition

@@ -30,7 +30,8 @@ class PodIndex:
 
     It is told too whether that was its last one.
 
-    A branch is the UID of the nearest owner: all pods of it have the same chain. A pod without one is its own branch.
+    A branch is a namespace and the UID of the nearest owner: all pods of it have the same chain. A pod without one is
+    its own branch.
     """
 
     def __init__(self, schedulers: Collection[str], changed: _Changed) -> None:
@@ -101,9 +102,12 @@ def is_left_to_others(reference: OwnerReference) -> bool:
 
 
 def branch_of(meta: ObjectMeta) -> str:
-    """By UID of the nearest owner. A pod by itself is no branch of that name: it may own others."""
+    """By UID of the nearest owner, and namespace: whoever names the owner of others' pods is in no branch of theirs.
+
+    A pod by itself is no branch of its name: it may own others.
+    """
     reference = followed(meta)
-    return reference.uid if reference is not None else f"pod {meta.uid}"
+    return f"{meta.namespace}/{reference.uid}" if reference is not None else f"pod {meta.uid}"
 
 
 def _record(pod: Pod) -> WorkloadPod:

@@ -7,6 +7,7 @@ definition may have been replaced; so the controller looks again, names field an
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -15,6 +16,8 @@ from koordpy.api.meta import LabelSelector
 from koordpy.api.queuejob import QueueJob, TaskSpec
 from koordpy.controllers.queuejob.names import hostname, slots, task_names
 from koordpy.state.selectors import compile_selector
+
+Json = dict[str, Any]
 
 _LONGEST_LABEL = 63
 
@@ -55,15 +58,35 @@ def _of_a_task(job: QueueJob, position: int) -> Iterator[str]:
         if not isinstance(task.template.get(key) or {}, dict):
             yield f"{field}.template.{key} is no object"
             return
-    containers = (task.template.get("spec") or {}).get("containers")
-    if not isinstance(containers, list) or not all(isinstance(each, dict) for each in containers) or not containers:
-        yield f"{field}.template.spec.containers has no containers"
+    yield from _of_a_template(task.template, f"{field}.template")
     if task.selector is not None:
         yield from _of_a_selector(task, field)
 
 
+def _of_a_template(template: Json, field: str) -> Iterator[str]:
+    """What we read or add to; the rest is judged by the API server when it gets the pod."""
+    labels, spec = (template.get("metadata") or {}).get("labels"), template.get("spec") or {}
+    if not isinstance(labels or {}, dict):
+        yield f"{field}.metadata.labels is no object"
+    if not isinstance(spec.get("priorityClassName") or "", str):
+        yield f"{field}.spec.priorityClassName is no text"
+    if not _are_objects(spec.get("containers")) or not spec.get("containers"):
+        yield f"{field}.spec.containers has no containers"
+    if not _are_objects(spec.get("initContainers")):
+        yield f"{field}.spec.initContainers has something else than containers"
+    for name in ("initContainers", "containers"):
+        if _are_objects(spec.get(name)) and not all(_are_objects(each.get("env")) for each in spec.get(name) or ()):
+            yield f"{field}.spec.{name} has an env that is no list of variables"
+
+
+def _are_objects(found: object) -> bool:
+    return found is None or (isinstance(found, list) and all(isinstance(each, dict) for each in found))
+
+
 def _of_a_selector(task: TaskSpec, field: str) -> Iterator[str]:
     labels = (task.template.get("metadata") or {}).get("labels") or {}
+    if not isinstance(labels, dict):
+        return
     try:
         selects = compile_selector(msgspec.convert(task.selector, LabelSelector))
         if not selects(labels):

@@ -258,6 +258,8 @@ class QueueIndex:
             else:
                 counts.foreign += sign
             self._touch(queue)
+        if not (counts.pods or counts.foreign):
+            del self._counts[queue]  # anybody can name a queue
 
     def _add(self, counts: Counts, job: Job, member: Member, sign: int) -> None:
         counts.pods += sign

@@ -43,6 +43,7 @@ class QueueReconciler:
         queue = self._index.queue(key)
         if queue is None:
             self._told.pop(key, None)
+            self._left_alone.discard(key)
             return _PAUSE_S
         counts = self._index.total(key)
         if counts.foreign and not counts.pods:

@@ -66,6 +66,7 @@ class JobQueue:
         self._active = ActiveQueue(order or OneLine())
         self._backoff = TicketHeap(State.BACKOFF)
         self._unschedulable: dict[Equivalence, _Class] = {}
+        self._awaited = EventKind.NONE  # by any class since there was none: most events are awaited by nobody
         self._numbers = itertools.count(1)
 
     def __iter__(self) -> Iterator[Ticket]:
@@ -272,6 +273,8 @@ class JobQueue:
 
         What happened on one node can help only there, so it counts only if that node has room for some of the job.
         """
+        if not self._awaited & kind:
+            return
         for equivalence, waiting in list(self._unschedulable.items()):
             awaited = waiting.wake_on & kind
             first = waiting.heap.first() if awaited and equivalence.wants else None
@@ -283,6 +286,7 @@ class JobQueue:
             elif awaited & ON_ONE_NODE:
                 # What was wrong with the node is mended, and now it lacks room: from here on, room helps too.
                 waiting.wake_on |= EventKind.NODE_GREW | EventKind.ROOM_FREED
+                self._awaited |= waiting.wake_on
 
     def activate_like(self, equivalence: Equivalence) -> None:
         """A job that was one of these evicts others: the next of them may do so, too."""
@@ -293,6 +297,7 @@ class JobQueue:
         ticket = self._tickets.get(key)
         if ticket is not None and ticket.state is State.UNSCHEDULABLE:
             self._unschedulable[ticket.equivalence].wake_on |= kind
+            self._awaited |= kind
 
     def activate(self, key: str) -> None:
         """Try an unschedulable job again, whatever it waits for; one that backs off goes on doing so."""
@@ -399,6 +404,7 @@ class JobQueue:
 
     def _enter_class(self, ticket: Ticket, wake_on: EventKind) -> None:
         ticket.state = State.UNSCHEDULABLE
+        self._awaited = self._awaited | wake_on if self._unschedulable else wake_on
         waiting = self._unschedulable.setdefault(ticket.equivalence, _Class())
         waiting.wake_on = wake_on
         waiting.tickets += 1

@@ -28,10 +28,10 @@ class _Given:
 
 
 class Advice:
-    """By the keys of jobs."""
+    """By the keys of jobs. Where it is not `wanted` nobody thinks about jobs, so nothing is remembered of them."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float], *, wanted: bool = True) -> None:
+        self._clock, self._wanted = clock, wanted
         self._given: dict[str, _Given] = {}
 
     def added_to(self, refusal: Refusal, key: str, seen: str) -> Refusal:
@@ -39,6 +39,8 @@ class Advice:
 
         A scheduler that has just begun to lead finds advice of another one there, and leaves it until it knows better.
         """
+        if not self._wanted:
+            return refusal
         now, given = self._clock(), self._given.get(key)
         if given is None or given.message != refusal.message:
             text = _advice_in(seen, refusal.message) if given is None else ""

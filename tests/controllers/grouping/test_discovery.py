@@ -39,3 +39,27 @@ async def test_a_group_is_asked_for_once_and_again_after_a_while(embedded):
     for _ in range(3):
         await discovery.find("example.com/v1", "Simulation")
     assert embedded.recording.count("GET", "^/apis/example.com/v1$") == 2
+
+
+async def test_what_could_be_no_api_version_is_not_asked_for(embedded):
+    discovery = Discovery(Client(embedded.recording))
+    for strange in ("../v1", "a/b/c", "x?y=/v1", "", "%2e%2e/v1", "V1"):
+        with pytest.raises(NotServed):
+            await discovery.find(strange, "Pod")
+    assert embedded.recording.count("GET", "") == 0
+
+
+async def test_a_name_is_one_step_of_a_path(embedded):
+    pods = await Discovery(Client(embedded.recording)).find("v1", "Pod")
+    assert pods.path("ns", "x/log?follow=true") == "/api/v1/namespaces/ns/pods/x%2Flog%3Ffollow%3Dtrue"
+
+
+async def test_of_invented_versions_only_the_last_are_remembered(embedded):
+    discovery = Discovery(Client(embedded.recording))
+    await discovery.find("v1", "Pod")
+    for number in range(600):
+        with pytest.raises(NotServed):
+            await discovery.find(f"batch/v{number}x", "Nothing")
+        await discovery.find("v1", "Pod")
+    assert len(discovery._kinds) <= 256
+    assert embedded.recording.count("GET", "^/api/v1$") == 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.controllers.grouping.world import World
+from tests.builders import pod_json
+from tests.controllers.grouping.world import World, reference_to
 
 QUEUE = {"kai.scheduler/queue": "team"}
 
@@ -175,3 +176,19 @@ async def test_the_lease_says_that_there_is_a_grouper(world):
         assert lease["spec"]["renewTime"]
     lease = await world.api.ask("GET", path)
     assert not lease["spec"].get("holderIdentity")  # released, and still there
+
+
+async def test_pods_that_name_the_owner_of_others_are_neither_grouped_with_them_nor_in_their_way(embedded):
+    elsewhere = "/api/v1/namespaces/elsewhere/pods"
+    await embedded.api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
+    async with embedded.grouper():
+        owner = await embedded.owner("PyTorchJob", "train", roles(2))
+        stranger = pod_json("a-stranger", namespace="elsewhere")
+        stranger["metadata"] = {"name": "a-stranger", "ownerReferences": [reference_to(owner)]}
+        await embedded.api.ask("POST", elsewhere, stranger)
+        await embedded.quiet()
+        labels = {"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0"}
+        await embedded.pod("train-worker-0", owner, labels=labels)
+        await embedded.spec_becomes("train-worker-0", minMember=2)
+        found = await embedded.api.ask("GET", f"{elsewhere}/a-stranger")
+    assert "pod-group-name" not in found["metadata"].get("annotations", {})

@@ -43,8 +43,8 @@ def test_pods_of_one_owner_are_one_branch():
     told = Told()
     told.see(owned(made("a", uid="1"), "owner"))
     told.see(owned(made("b", uid="2"), "owner"))
-    assert told.branches == [("owner", False)] * 2
-    assert sorted(pod.meta.name for pod in told.index.branch("owner")) == ["a", "b"]
+    assert told.branches == [("default/owner", False)] * 2
+    assert sorted(pod.meta.name for pod in told.index.branch("default/owner")) == ["a", "b"]
 
 
 def test_a_pod_without_owner_is_no_branch_of_the_pods_that_it_owns():
@@ -60,7 +60,7 @@ def test_the_last_pod_that_goes_is_told_as_such():
         told.see(owned(made(name, uid=name), "owner"))
     told.index.remove("default/a", "a")
     told.index.remove("default/b", "b")
-    assert told.branches[2:] == [("owner", False), ("owner", True)]
+    assert told.branches[2:] == [("default/owner", False), ("default/owner", True)]
 
 
 def test_a_version_that_differs_in_nothing_that_matters_is_no_news():

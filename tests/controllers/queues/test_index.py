@@ -127,3 +127,12 @@ def test_a_class_that_comes_later_makes_work_not_preemptible():
     assert told.index.total("a").fixed == {"cpu": 1000, "nvidia.com/gpu": 1}
     sink.remove("build", "")
     assert not told.index.total("a").fixed
+
+
+def test_nothing_is_kept_of_a_queue_that_somebody_only_named():
+    told = Told()
+    for number in range(3):
+        pod = told.made(pod_in(f"invented-{number}", name=f"p{number}"), Pod, f"u{number}")
+        told.index.upsert(pod)
+        told.index.remove(pod.metadata.key, pod.metadata.uid)
+    assert told.index._counts == {}

@@ -24,6 +24,13 @@ class Rig:
         return self.advice.next_due()
 
 
+def test_where_no_advice_is_wanted_nothing_is_remembered_of_jobs():
+    rig = Rig()
+    rig.advice = Advice(lambda: rig.now, wanted=False)
+    assert rig.refused() == FULL
+    assert rig.looks(after=3600) is None
+
+
 def test_a_job_is_given_some_seconds_to_start_without_advice():
     rig = Rig()
     assert rig.refused() == FULL

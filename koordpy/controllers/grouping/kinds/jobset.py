@@ -14,7 +14,7 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.grouping import Gang, Owner, SubGroup, Workload, WorkloadPod
 from koordpy.api.paths import count_at, list_at, text_at, value_at
 from koordpy.controllers.grouping.kinds.job import batch_minimum
-from koordpy.controllers.grouping.kinds.segments import own_topology, template_annotations
+from koordpy.controllers.grouping.kinds.segments import MOST_SUBGROUPS, own_topology, template_annotations
 
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 JOB_INDEX = "jobset.sigs.k8s.io/job-index"
@@ -24,7 +24,7 @@ def jobset(workload: Workload) -> Sequence[Gang]:
     owner = workload.owner
     subgroups: list[SubGroup] = []
     for number, spec in enumerate(list_at(owner.body, "spec.replicatedJobs")):
-        subgroups += _replicated_job(spec, f"spec.replicatedJobs[{number}]")
+        subgroups += _replicated_job(spec, f"spec.replicatedJobs[{number}]", MOST_SUBGROUPS - len(subgroups))
     names = [subgroup.name for subgroup in subgroups if not subgroup.parent]
     if not names:
         raise MalformedValue("spec.replicatedJobs", None, "is empty: how many pods there will be is not known")
@@ -50,12 +50,14 @@ def _minimum(owner: Owner, names: list[str], pods: Sequence[WorkloadPod]) -> int
     return max(1, sum(name in begun for name in names))
 
 
-def _replicated_job(spec: Mapping[str, Any], place: str) -> list[SubGroup]:
+def _replicated_job(spec: Mapping[str, Any], place: str, most: int) -> list[SubGroup]:
     name = text_at(spec, "name")
     if not name:
         raise MalformedValue(f"{place}.name", None, "is missing")
     replicas = count_at(spec, "replicas")
     replicas = 1 if replicas is None else replicas
+    if replicas >= most:
+        raise MalformedValue(f"{place}.replicas", replicas, f"would make more than {MOST_SUBGROUPS} subgroups")
     annotations = template_annotations(value_at(spec, "template"))
     minimum = batch_minimum(annotations)
     if minimum is None:

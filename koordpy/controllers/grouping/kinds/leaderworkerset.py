@@ -17,6 +17,7 @@ from koordpy.controllers.grouping.kinds import segments
 GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 _TEMPLATE = "spec.leaderWorkerTemplate"
+_MOST_SUBGROUPS_OF_ALL = 100_000  # all of them are in memory at once
 _LEADER, _WORKERS, _FIRST = "leader", "workers", "segment-0"
 
 
@@ -27,7 +28,16 @@ def leaderworkerset(workload: Workload) -> Sequence[Gang]:
         if index is None:
             raise MalformedValue(GROUP_INDEX, None, f"is missing on pod {pod.meta.name}: its group is not known")
         groups.setdefault(index, []).append(pod)
-    return [_gang(workload.owner, index, groups[index]) for index in sorted(groups)]
+    gangs: list[Gang] = []
+    left = _MOST_SUBGROUPS_OF_ALL
+    for index in sorted(groups):
+        gangs.append(_gang(workload.owner, index, groups[index]))
+        left -= len(gangs[-1].subgroups)
+        if left < 0:
+            raise MalformedValue(
+                _TEMPLATE, None, f"its groups have more than {_MOST_SUBGROUPS_OF_ALL} subgroups together"
+            )
+    return gangs
 
 
 def _gang(owner: Owner, index: int, pods: list[WorkloadPod]) -> Gang:

@@ -21,7 +21,7 @@ from koordpy.api.keys import (
 )
 from koordpy.api.paths import count_in, value_at
 
-_MOST_SEGMENTS = 10_000  # a PodGroup with more would not fit into etcd
+MOST_SUBGROUPS = 10_000  # a PodGroup with more would not fit into etcd
 
 
 def segment_size(annotations: Mapping[str, str], workers: int) -> int | None:
@@ -36,8 +36,8 @@ def segment_size(annotations: Mapping[str, str], workers: int) -> int | None:
 def check_segment_size(field: str, size: int, workers: int) -> None:
     if not 1 < size <= workers:
         raise MalformedValue(field, size, f"must be more than 1 and at most the {workers} pods that there are")
-    if workers > size * _MOST_SEGMENTS:
-        raise MalformedValue(field, size, f"would make more than {_MOST_SEGMENTS} segments")
+    if workers > size * MOST_SUBGROUPS:
+        raise MalformedValue(field, size, f"would make more than {MOST_SUBGROUPS} segments")
 
 
 def segments(parent: str, sizes: Iterable[int], needed: int, topology: Topology) -> list[SubGroup]:

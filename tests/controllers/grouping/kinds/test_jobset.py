@@ -81,3 +81,8 @@ def test_where_subgroups_cannot_be_nested_all_members_are_counted():
 def test_where_subgroups_cannot_be_nested_those_that_have_not_begun_are_left_out():
     found = flattened(gang_of(jobset(*BOTH, in_order=True), jobset_pod("d", "driver")))
     assert (found.minimum, minima(found)) == (1, {"driver-replica-0": 1})
+
+
+def test_a_jobset_of_more_jobs_than_a_podgroup_can_have_is_not_worked_out():
+    with pytest.raises(MalformedValue, match="would make more than 10000 subgroups"):
+        gang_of(jobset(replicated("a", 9_000), replicated("workers", 2**31 - 1)), jobset_pod("w", "workers"))
