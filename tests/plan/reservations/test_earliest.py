@@ -77,7 +77,7 @@ def one_after_the_other(job: Job, ends: list[End], cluster: Cluster) -> float | 
     return None
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(120))
 def test_the_earliest_start_is_the_first_end_at_which_the_job_can_be_planned(seed: int):
     rng = Random(seed)
     cluster = full_cluster(rng)
@@ -109,7 +109,7 @@ def newcomers(rng: Random, cluster: Cluster) -> list[tuple[PodRecord, str]]:
 def test_whoever_leaves_the_reserved_nodes_their_room_leaves_the_job_its_start():
     """`is_kept` is a proof: wherever it holds, the job can still be planned for its time."""
     proved = 0
-    for seed in range(300):
+    for seed in range(150):
         rng = Random(seed)
         cluster = full_cluster(rng)
         job = waiting_job(rng, cluster)
