@@ -81,16 +81,18 @@ class Discovery:
         self._client, self._clock = client, clock
         self._kinds: dict[str, dict[str, Served]] = {}  # by API version and kind
         self._asked: OrderedDict[str, float] = OrderedDict()  # when, by API version; what was used last is last
+        self._doubted: set[str] = set()  # API versions that may be served otherwise by now
 
     async def find(self, api_version: str, kind: str) -> Served:
         """Where a kind is served; raises NotServed, or ApiError when it could not be found out."""
         found = self._kinds.get(api_version, {}).get(kind)
-        if found is not None:
+        may_ask = self._clock() >= self._asked.get(api_version, float("-inf")) + _ASK_AGAIN_S
+        if found is not None and not (may_ask and api_version in self._doubted):
             self._asked.move_to_end(api_version)
             return found
         if not _API_VERSION.fullmatch(api_version):
             raise NotServed(api_version, kind)
-        if self._clock() >= self._asked.get(api_version, float("-inf")) + _ASK_AGAIN_S:
+        if may_ask:
             self._kinds[api_version] = await self._ask(api_version)
             self._remember(api_version)
         found = self._kinds.get(api_version, {}).get(kind)
@@ -101,13 +103,19 @@ class Discovery:
     def _remember(self, api_version: str) -> None:
         self._asked[api_version] = self._clock()
         self._asked.move_to_end(api_version)
+        self._doubted.discard(api_version)
         while len(self._asked) > _MOST_VERSIONS:
             oldest, _ = self._asked.popitem(last=False)
             self._kinds.pop(oldest, None)
+            self._doubted.discard(oldest)
 
-    def forget(self, api_version: str) -> None:
-        """What was known of it turned out wrong."""
-        self._kinds.pop(api_version, None)
+    def doubt(self, api_version: str) -> None:
+        """An object was not found where it should be: mostly it is gone, and seldom its whole kind is.
+
+        Until the API server may be asked again, what is known of the kind counts: others of it are there.
+        """
+        if api_version in self._kinds:
+            self._doubted.add(api_version)
 
     async def _ask(self, api_version: str) -> dict[str, Served]:
         """The kinds of a version, or of the preferred one, if it is served no more: references keep old versions."""

@@ -94,7 +94,7 @@ class Owners:
             self._denied[served.path(namespace, "")] = error, now + _ASK_AGAIN_S
             raise
         except NotFound:
-            self._discovery.forget(reference.api_version)  # the object is gone, or its definition
+            self._discovery.doubt(reference.api_version)  # the object is gone, or its definition
             return None
         if obj.metadata.uid != reference.uid:
             return None  # another of the same name

@@ -63,3 +63,16 @@ async def test_of_invented_versions_only_the_last_are_remembered(embedded):
         await discovery.find("v1", "Pod")
     assert len(discovery._kinds) <= 256
     assert embedded.recording.count("GET", "^/api/v1$") == 1
+
+
+async def test_an_object_that_is_gone_costs_others_of_its_kind_nothing(embedded):
+    now = [0.0]
+    discovery = Discovery(Client(embedded.recording), clock=lambda: now[0])
+    await discovery.find("batch/v1", "Job")
+    discovery.doubt("batch/v1")
+    await discovery.find("batch/v1", "Job")
+    assert embedded.recording.count("GET", "^/apis/batch/v1$") == 1
+    now[0] = 6.0
+    await discovery.find("batch/v1", "Job")
+    await discovery.find("batch/v1", "Job")
+    assert embedded.recording.count("GET", "^/apis/batch/v1$") == 2
