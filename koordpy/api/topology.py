@@ -58,8 +58,11 @@ def gather_rules(text: str) -> tuple[GatherRule, ...]:
     """The rules of a `network-topology-spec`; raises MalformedValue."""
     try:
         rules = msgspec.json.decode(text, type=_Gather).gather_strategy
+        keys = list(msgspec.json.decode(text)) if not rules else []
     except UNREADABLE as error:
         raise MalformedValue("network-topology-spec", text, f"cannot be read: {error}") from None
+    if keys and "gatherStrategy" not in keys:  # a key that is misspelt would drop a wish in silence
+        raise MalformedValue("network-topology-spec", text, f"has {keys[0]!r:.40} and no gatherStrategy")
     return tuple(map(_rule, rules))
 
 

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from koordpy.api.errors import MalformedValue
 from koordpy.api.topology import GatherRule, gather_rules
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Demand, Job
@@ -174,3 +175,9 @@ def test_among_equally_tight_domains_the_better_scored_is_taken_and_then_the_fir
     assert set(placed.values()) == {"node-4", "node-5"}
     placed = where(cluster, gathered(cluster, gang("b", members(cluster, 2, "b", cpu=1))))
     assert set(placed.values()) == {"node-1", "node-8"}
+
+
+def test_a_specification_whose_key_is_misspelt_is_no_empty_one():
+    with pytest.raises(MalformedValue, match="has 'gatherStratgy' and no gatherStrategy"):
+        gather_rules('{"gatherStratgy": [{"layer": "SpineLayer", "strategy": "MustGather"}]}')
+    assert gather_rules("{}") == ()
