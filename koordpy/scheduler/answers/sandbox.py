@@ -6,8 +6,12 @@ with the scheduler (profiles, clocks) no decision changes. So asking leaves no t
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 from koordpy.plan.framework.answers import Plan, Refusal
 from koordpy.plan.framework.job import Demand, Job
+from koordpy.plan.placement.absence import take_off
 from koordpy.plan.placement.emptied import EmptyCluster
 from koordpy.plan.placement.gang_rules import demands_of
 from koordpy.plan.preemption.search import is_whole
@@ -25,16 +29,19 @@ from koordpy.scheduler.queues.policy import QueuePolicy
 from koordpy.scheduler.queues.reclaim import Reclaim
 from koordpy.scheduler.reservations.backfill import Backfill
 from koordpy.scheduler.reservations.backfilled import Backfilled
+from koordpy.scheduler.reservations.calls import Calls
 from koordpy.scheduler.reservations.judge import Judge
 from koordpy.scheduler.reservations.reservation import Reservation
 from koordpy.scheduler.waitingroom import Stay, WaitingRoom
 from koordpy.state.copying import copy_of
 from koordpy.state.gangs.groups import GangGroup
+from koordpy.state.pods import PodRecord
+from koordpy.state.trial import Trial
 
 # What decides, beside the cluster state itself. What carries out is shared, and never asked to.
 _COPIED = (
     QueueBook, QueuePolicy, Admission, Reclaim, Cure, Planning, EmptyCluster, Permit, WaitingRoom, Stay, PostFilter,
-    Evictor, EvictionCycles, Backfill, Backfilled, Judge, Reservation, Job, Demand,
+    Evictor, EvictionCycles, Backfill, Backfilled, Calls, Judge, Reservation, Job, Demand,
 )  # fmt: skip
 
 
@@ -53,6 +60,13 @@ class Sandbox:
     def reservation(self) -> Reservation | None:
         """The start that some job is promised."""
         return self._backfill.reservation
+
+    @contextmanager
+    def without(self, pods: Sequence[PodRecord]) -> Iterator[None]:
+        """As if these pods had left their nodes."""
+        with Trial(self.cluster.occupancy) as trial, self._backfill.backfilled.without(pods):
+            take_off(pods, self.cluster, trial)
+            yield
 
     def job(self, group: GangGroup, key: str, queue: str) -> Job | None:
         """The job of a group of gangs, or of a pod by UID; None: there is nothing of it to be scheduled."""
@@ -80,8 +94,17 @@ class Sandbox:
         return decision if judged is answer else Decision(judged)
 
     def in_time(self, job: Job, plan: Plan) -> Plan | Refusal:
-        """The plan, or what is left of it beside a reserved start."""
-        return self._backfill.judge(job, job.key, self._priority(job), plan)
+        """The plan, or what is left of it beside a reserved start, which may be an earlier one by what was changed."""
+        priority = self._priority(job)
+        judged = self._backfill.judge(job, job.key, priority, plan)
+        if self.reservation is None or isinstance(judged, Refusal):
+            return judged
+        with self._backfill.brought_forward():
+            return self._backfill.judge(job, job.key, priority, plan)
+
+    def bring_forward(self) -> None:
+        """The cluster is another one from now on: a reserved start is earlier, if it can be."""
+        self._backfill.bring_forward()
 
     def _priority(self, job: Job) -> int:
         """That orders it: of its gangs' objects, else of its members."""

@@ -161,6 +161,7 @@ class WhatIfs:
             for record in cluster.pods_on(node):  # what runs there goes with it
                 cluster.remove_pod(record.uid)
             cluster.remove_node(node)
+        self._sandbox.bring_forward()
 
     def play(self, asked: list[Subject], *, with_others: bool) -> Iterator[list[WhatIfJob]]:
         """Decide one after the other; the last list that is yielded has every job that was asked about."""

@@ -13,6 +13,7 @@ else when it was made. When a reservation is free again all that want one are tr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import structlog
@@ -97,6 +98,25 @@ class Backfill:
         if reserved is None or reserved.key == key or priority > reserved.priority:
             return plan
         return self._judge.judge(job, plan, reserved)
+
+    # --- questions, on a copy of all this ---
+
+    def bring_forward(self) -> None:
+        """Something was changed: the reserved start is earlier, if it can be by now."""
+        reserved, now = self.reservation, self._wall()
+        start = self._earliest(reserved.job, self._ends(reserved.job, now)[0], now) if reserved is not None else None
+        if reserved is not None and start is not None and start.at < reserved.start.at:
+            self.reservation = replace(reserved, start=start)
+
+    @contextmanager
+    def brought_forward(self) -> Iterator[None]:
+        """The same, for as long as something is only supposed to be changed."""
+        before = self.reservation
+        self.bring_forward()
+        try:
+            yield
+        finally:
+            self.reservation = before
 
     # --- a job that does not fit now ---
 

@@ -6,7 +6,8 @@ knows it too. Between the decision and the watch's word it is known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from math import ceil
 
 from koordpy.api.errors import MalformedValue
@@ -24,11 +25,21 @@ class Backfilled:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._until: dict[str, float] = {}  # by UID, of this term of leadership
+        self._away: set[str] = set()  # UIDs of pods that are supposed to have left
 
     def let_in(self, pods: Iterable[PodRecord], now: float) -> None:
         """They end before the reserved start, by their own declarations."""
         for pod in pods:
             self._until[pod.uid] = now + (run_time(pod, self._cluster) or 0.0)
+
+    @contextmanager
+    def without(self, pods: Iterable[PodRecord]) -> Iterator[None]:
+        """In a trial that has taken pods off their nodes: they do not end later as well."""
+        before, self._away = self._away, self._away | {pod.uid for pod in pods}
+        try:
+            yield
+        finally:
+            self._away = before
 
     def forget(self, uids: Iterable[str]) -> None:
         """They are gone, or are tried again: nobody may be in their way by then."""
@@ -66,6 +77,8 @@ class Backfilled:
 
     def end_of(self, pod: PodRecord, now: float, reserved_start: float) -> float:
         """When a pod leaves its node. Of one that was backfilled and stays too long it is known: when it is time."""
+        if pod.uid in self._away:
+            return NEVER  # what it had is free already
         if pod.terminating:
             return now
         at = end_of(pod, self._cluster, now)
@@ -76,6 +89,9 @@ class Backfilled:
     def ends(self, job: Job, now: float, reserved_start: float) -> tuple[list[End], list[PodRecord]]:
         """When others end, and of whom that is not known."""
         known, unknown = ends_of(job, self._cluster, now)
+        if self._away:
+            known = [end for end in known if end.pod.uid not in self._away]
+            unknown = [pod for pod in unknown if pod.uid not in self._away]
         late = [End(at, pod) for pod in unknown if (at := self.end_of(pod, now, reserved_start)) != NEVER]
         if not late:
             return known, unknown

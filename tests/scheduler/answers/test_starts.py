@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from koordpy.api.answers import Explanation, JobEnds
 from koordpy.controllers.grouping.expansion import expanded
 from koordpy.plan.framework.job import Job
 from koordpy.scheduler.answers.answering import Answering
@@ -89,13 +90,20 @@ def test_playing_forward_changes_nothing(rig: TimedRig):
     assert rig.cluster.nodes.requested.tobytes() == before
 
 
-async def shown(rig: TimedRig) -> dict[str, tuple[str | None, str | None, str]]:
-    """What the list of jobs says: reason, expected start and its certainty, by name."""
+def answering(rig: TimedRig) -> Answering:
     built = rig.built
-    answering = Answering(
+    return Answering(
         built.parts, built.book, built.throttle, built.schedulers, expand=expanded, wall=lambda: rig.hand_clock.now
     )
-    found = (await answering.jobs()).items
+
+
+async def explained(rig: TimedRig, name: str) -> Explanation:
+    return await answering(rig).explain("default", name)
+
+
+async def shown(rig: TimedRig) -> dict[str, tuple[str | None, str | None, str]]:
+    """What the list of jobs says: reason, expected start and its certainty, by name."""
+    found = (await answering(rig).jobs()).items
     return {job.name: (job.reason, job.expected_start.time, job.expected_start.certainty) for job in found}
 
 
@@ -122,3 +130,17 @@ async def test_a_short_job_is_expected_in_the_gap_before_a_large_one_in_front_of
     rig.settle()
     times = {name: at for name, (_, at, _) in (await shown(rig)).items()}
     assert times == {"big": "1970-01-01T00:17:00Z", "short": "1970-01-01T00:16:50Z"}
+
+
+@pytest.mark.parametrize(("seconds", "who"), [(8, ["default/busy-0", "default/busy-1"]), (15, ["default/busy-0"])])
+async def test_an_end_that_moves_a_reserved_start_forward_helps_only_who_ends_by_then(seconds: int, who: list[str]):
+    """Without `busy-1` the gang starts ten seconds sooner: a job of fifteen ends too late for that."""
+    rig = TimedRig(nodes=2)
+    rig.runs("busy-0", "n0", 10)
+    rig.runs("busy-1", "n1", 20)
+    rig.gang_of("big", 2, seconds=100)
+    rig.settle()
+    rig.pending("other", seconds)
+    rig.settle()
+    changes = (await explained(rig, "other")).changes
+    assert [each.job for each in changes if isinstance(each, JobEnds)] == who

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from koordpy.api.answers import AnyChange, JobEnds
-from koordpy.plan.placement.absence import take_off
 from koordpy.scheduler.answers.holders import Holder
 from koordpy.scheduler.answers.question import Question
-from koordpy.state.trial import Trial
 
 _MOST_TRIED = 60
 _ENOUGH = 3
@@ -16,11 +14,9 @@ _ENOUGH = 3
 
 def job_ends(question: Question, holders: Sequence[Holder]) -> Iterator[AnyChange | None]:
     """One of the jobs that hold what is missing is gone; the smallest that suffice are named."""
-    cluster = question.sandbox.cluster
     found = 0
     for holder in holders[:_MOST_TRIED]:
-        with Trial(cluster.occupancy) as trial:
-            take_off(holder.pods, cluster, trial)
+        with question.sandbox.without(holder.pods):
             question.count(holder.pods, -1)
             try:
                 starts = question.starts()
