@@ -326,3 +326,16 @@ def test_when_a_reservation_is_released_those_that_it_held_up_are_tried_in_order
     rig.settle()
     assert rig.is_placed("older")
     assert not rig.is_placed("younger")
+
+
+def test_a_surplus_member_that_a_reservation_keeps_waiting_is_told_so():
+    rig = TimedRig(nodes=3)
+    rig.runs("busy", "n0", 10)
+    rig.kai("g", minMember=1)
+    rig.member("g-0", on="n1", says=of_kai("g"))
+    rig.gang_of("big", 2)
+    rig.settle()
+    rig.member("g-1", says=of_kai("g"))
+    rig.settle()
+    assert not rig.is_placed("g-1")
+    assert rig.message("g-1").startswith("nodes are reserved for default/big from")

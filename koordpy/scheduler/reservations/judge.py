@@ -33,7 +33,8 @@ class Judge:
         if self._leaves_start(job, plan, reserved):
             return plan
         elsewhere = self._planning.plan_outside(job, {each.node for each in reserved.start.placements})
-        if is_whole(elsewhere) and self._leaves_start(job, elsewhere, reserved):
+        # A gang that has started needs nobody: a plan that places nobody would be whole, and tried without end.
+        if is_whole(elsewhere) and elsewhere.placements and self._leaves_start(job, elsewhere, reserved):
             return elsewhere
         return self._refusal(job, reserved)
 
