@@ -61,10 +61,16 @@ class Evictions:
         self._batches: dict[str, _Batch] = {}  # by the preemptor
         self._freed: list[tuple[float, Json]] = []  # pods that ended, and when
         self._better_at = float("-inf")  # when a node came, or became larger
+        self._refused: dict[str, float] = {}  # preemptor -> when the deletion of a victim of it failed
 
     def better(self) -> None:
         """There is more room, which a scheduler may not know of yet."""
         self._better_at = _now()
+
+    def refused(self, victim: Json) -> None:
+        """A deletion failed, or its answer was lost: it is told again later, and others have left already."""
+        if (told := _TOLD.fullmatch(condition(victim, "DisruptionTarget").get("message", ""))) is not None:
+            self._refused[told["job"]] = _now()
 
     def look(self, change: Change) -> None:
         """A pod has changed."""
@@ -126,7 +132,7 @@ class Evictions:
         return batch
 
     def _judge(self, job: str, batch: _Batch) -> None:
-        if self._surprises.excuse(batch.name, batch.since):
+        if self._surprises.excuse(batch.name, batch.since) or self._refused.get(job, 0.0) > batch.since - _SILENCE_S:
             return
         self._look_at_gangs(job, batch)
         names = [key_of(pod) for pod in batch.victims]

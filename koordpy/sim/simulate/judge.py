@@ -90,6 +90,11 @@ class Judge:
             self.surprises.of(key_of(pod))
             self.surprises.of(self.truth.gang_of(pod) or "")
 
+    def look_at_failed_deletion(self, path: str) -> None:
+        pod = self.truth.find("pods", *path.partition("?")[0].split("/")[4:7:2])
+        if pod is not None:
+            self.evictions.refused(pod)
+
     def look_at_end(self, machine: Machine) -> None:
         """A machine that ended gracefully, with a network that works, lets others lead at once."""
         for lease in _LEASES[machine.name.partition("-")[0]]:

@@ -222,6 +222,8 @@ class _World:
         self._record.append(f"{self._loop.time():.6f} {machine.name} {method} {path} {told}: {outcome}")
         if outcome in ("200", "201"):
             self._judge.answered(machine, method, path, body)
+        if method == "DELETE" and "/pods/" in path and outcome != "200":
+            self._judge.look_at_failed_deletion(path)
         if path.endswith("/binding"):
             self._binds += 1
             if outcome != "201":
