@@ -106,12 +106,15 @@ def _ask(replay: Replay, played: Played) -> None:
     )
     forward = Forward(parts.planning, parts.admission, wall(), parts.learnt, budget_s=math.inf)
     reserved = parts.backfill.reservation
+    if reserved is not None:
+        forward.reserve(reserved)
     for subject in turns:
-        job = views.waits_for_nodes(subject)
+        has_it = reserved is not None and reserved.key == subject.key
+        job = views.waits_for_nodes(subject) if not has_it else None
         start = forward.start_of(job)[0] if job is not None else None
         if any(member.name.startswith(f"{played.job.name}-") for member in subject.members):
             at = start.time if start is not None else None
-            if reserved is not None and reserved.key == subject.key:
+            if reserved is not None and has_it:
                 played.expected.append((wall() - EPOCH, reserved.start.at - EPOCH))
             elif at is not None:
                 played.expected.append((wall() - EPOCH, seconds_of_instant(at) - EPOCH))
