@@ -41,7 +41,7 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _BUILT_IN = ("apps", "batch")
 _DEFINED = [kind for kind, each in KINDS.items() if each.group not in _BUILT_IN]
 # What is bounded by a number of its own.
-_MAY_STAY = ("_told", "_gone._uids", "_asked", "_kinds", "_reflectors", "_recent", "usage_log._rows")
+_MAY_STAY = ("_told", "_gone._uids", "_asked", "_reflectors", "_recent", "usage_log._rows")
 
 
 # Renewed seldom: nothing else happens for most of the time.

@@ -11,6 +11,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -74,48 +75,46 @@ class NotServed(Exception):
         super().__init__(f"kind {kind} of {api_version} is not served by the API server")
 
 
+@dataclass(slots=True)
+class _Asked:
+    """What the API server has said of one API version."""
+
+    at: float
+    kinds: dict[str, Served]
+    doubted: bool = False  # it may be served otherwise by now
+
+
 class Discovery:
     """Kinds by API version, as far as somebody asked for them."""
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._clock = client, clock
-        self._kinds: dict[str, dict[str, Served]] = {}  # by API version and kind
-        self._asked: OrderedDict[str, float] = OrderedDict()  # when, by API version; what was used last is last
-        self._doubted: set[str] = set()  # API versions that may be served otherwise by now
+        self._asked: OrderedDict[str, _Asked] = OrderedDict()  # by API version; what was used last is last
 
     async def find(self, api_version: str, kind: str) -> Served:
         """Where a kind is served; raises NotServed, or ApiError when it could not be found out."""
-        found = self._kinds.get(api_version, {}).get(kind)
-        may_ask = self._clock() >= self._asked.get(api_version, float("-inf")) + _ASK_AGAIN_S
-        if found is not None and not (may_ask and api_version in self._doubted):
-            self._asked.move_to_end(api_version)
-            return found
         if not _API_VERSION.fullmatch(api_version):
             raise NotServed(api_version, kind)
-        if may_ask:
-            self._kinds[api_version] = await self._ask(api_version)
-            self._remember(api_version)
-        found = self._kinds.get(api_version, {}).get(kind)
-        if found is None:
-            raise NotServed(api_version, kind)
-        return found
-
-    def _remember(self, api_version: str) -> None:
-        self._asked[api_version] = self._clock()
+        asked = self._asked.get(api_version)
+        if asked is None or self._is_to_be_asked_again(asked, kind):
+            asked = self._asked[api_version] = _Asked(self._clock(), await self._ask(api_version))
         self._asked.move_to_end(api_version)
-        self._doubted.discard(api_version)
         while len(self._asked) > _MOST_VERSIONS:
-            oldest, _ = self._asked.popitem(last=False)
-            self._kinds.pop(oldest, None)
-            self._doubted.discard(oldest)
+            self._asked.popitem(last=False)
+        if kind not in asked.kinds:
+            raise NotServed(api_version, kind)
+        return asked.kinds[kind]
+
+    def _is_to_be_asked_again(self, asked: _Asked, kind: str) -> bool:
+        return (asked.doubted or kind not in asked.kinds) and self._clock() >= asked.at + _ASK_AGAIN_S
 
     def doubt(self, api_version: str) -> None:
         """An object was not found where it should be: mostly it is gone, and seldom its whole kind is.
 
         Until the API server may be asked again, what is known of the kind counts: others of it are there.
         """
-        if api_version in self._kinds:
-            self._doubted.add(api_version)
+        if asked := self._asked.get(api_version):
+            asked.doubted = True
 
     async def _ask(self, api_version: str) -> dict[str, Served]:
         """The kinds of a version, or of the preferred one, if it is served no more: references keep old versions."""

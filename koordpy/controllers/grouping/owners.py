@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -37,6 +38,20 @@ class _Object(Struct, frozen=True):
     status: msgspec.Raw = msgspec.Raw(b"null")
 
 
+@dataclass(eq=False, slots=True)
+class _Reading:
+    """A request under way, and what the watch shows of its object meanwhile: the answer may be older than that."""
+
+    uid: str
+    shown: _Object | None = None
+    gone: bool = False
+
+    def newest(self, answer: _Object) -> _Object | None:
+        if self.gone:
+            return None
+        return self.shown if self.shown is not None and is_newer(self.shown.metadata, answer.metadata) else answer
+
+
 class Owners:
     """Owners by UID. `changed` is told the UID of a kept owner that changed or went.
 
@@ -56,6 +71,7 @@ class Owners:
         self._known: dict[str, Owner] = {}
         self._watch_of: dict[str, str] = {}  # path of the watch, by UID of the owner
         self._watches: dict[str, _Watch] = {}  # by path
+        self._readings: set[_Reading] = set()
         self._denied: dict[str, tuple[Forbidden, float]] = {}  # until when; by path of the kind in a namespace
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -85,9 +101,23 @@ class Owners:
         self._check_denied(served, namespace)
         whole = self._kinds.of(group_of(reference.api_version), reference.kind).reads_body
         decode = Decoder(reference.kind, _Object)
+        obj = await self._get(served, reference, namespace, decode, whole=whole)
+        if obj is None or obj.metadata.uid != reference.uid:
+            return None  # gone, or another of the same name
+        owner = _owner(reference, obj)
+        if served.collection != _PODS:  # of another scheduler: there may be 50,000 of them
+            self._known[reference.uid] = owner
+            self._watch(served, reference, decode, whole=whole)
+        return owner
+
+    async def _get(
+        self, served: Served, reference: OwnerReference, namespace: str, decode: Decoder[_Object], *, whole: bool
+    ) -> _Object | None:
+        path = served.path(namespace, reference.name)
+        reading = _Reading(reference.uid)
+        self._readings.add(reading)
         try:
-            path = served.path(namespace, reference.name)
-            obj = decode(await self._client.get(path, metadata_only=not whole))
+            return reading.newest(decode(await self._client.get(path, metadata_only=not whole)))
         except Forbidden as error:
             now = time.monotonic()
             self._denied = {path: denied for path, denied in self._denied.items() if now < denied[1]}
@@ -96,13 +126,8 @@ class Owners:
         except NotFound:
             self._discovery.doubt(reference.api_version)  # the object is gone, or its definition
             return None
-        if obj.metadata.uid != reference.uid:
-            return None  # another of the same name
-        owner = _owner(reference, obj)
-        if served.collection != _PODS:  # of another scheduler: there may be 50,000 of them
-            self._known[reference.uid] = owner
-            self._watch(served, reference, decode, whole=whole)
-        return owner
+        finally:
+            self._readings.discard(reading)
 
     def _check_denied(self, served: Served, namespace: str) -> None:
         """A kind that may not be read is not asked for again for each of a thousand pods."""
@@ -140,6 +165,9 @@ class Owners:
 
     def seen(self, watch: _Watch, obj: _Object) -> None:
         """The watch shows an owner."""
+        for reading in self._readings:
+            if reading.uid == obj.metadata.uid:
+                reading.shown = obj
         known = self._known.get(obj.metadata.uid)
         if known is None or not is_newer(obj.metadata, known.metadata):
             return
@@ -149,6 +177,9 @@ class Owners:
 
     def gone(self, uid: str) -> None:
         """The watch shows that an owner was deleted."""
+        for reading in self._readings:
+            if reading.uid == uid:
+                reading.gone = True
         if self._known.pop(uid, None) is not None:
             self._changed(uid)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -19,6 +20,7 @@ class Recording:
         self.requests: list[tuple[str, str]] = []
         self._refusals: list[list[Any]] = []
         self._lost: list[list[Any]] = []
+        self._held: tuple[str, re.Pattern[str], asyncio.Event] | None = None
 
     def refuse(self, method: str, pattern: str, status: int, reason: str = "", times: int = 10**9) -> None:
         self._refusals.append([method, re.compile(pattern), status, reason, times])
@@ -26,6 +28,12 @@ class Recording:
     def lose(self, method: str, pattern: str, times: int) -> None:
         """Such requests are carried out, and their answers lost."""
         self._lost.append([method, re.compile(pattern), times])
+
+    def hold(self, method: str, pattern: str) -> asyncio.Event:
+        """Such requests are carried out, and their answers come when this is set."""
+        release = asyncio.Event()
+        self._held = method, re.compile(pattern), release
+        return release
 
     def heal(self) -> None:
         self._refusals.clear()
@@ -41,6 +49,8 @@ class Recording:
                 status = {"kind": "Status", "status": "Failure", "code": refusal[2], "message": refusal[3] or "no"}
                 return Response(refusal[2], msgspec.json.encode(status), None)
         answer = await self._inner.send(method, path, body, **more)
+        if self._held is not None and self._held[0] == method and self._held[1].search(path):
+            await self._held[2].wait()
         for lost in self._lost:
             if lost[0] == method and lost[1].search(path) and lost[2] > 0:
                 lost[2] -= 1

@@ -61,7 +61,7 @@ async def test_of_invented_versions_only_the_last_are_remembered(embedded):
         with pytest.raises(NotServed):
             await discovery.find(f"batch/v{number}x", "Nothing")
         await discovery.find("v1", "Pod")
-    assert len(discovery._kinds) <= 256
+    assert len(discovery._asked) <= 256
     assert embedded.recording.count("GET", "^/api/v1$") == 1
 
 

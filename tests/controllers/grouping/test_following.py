@@ -14,10 +14,10 @@ def roles(workers: int) -> dict[str, object]:
     return {"pytorchReplicaSpecs": {"Worker": {"replicas": workers}}}
 
 
-async def pytorchjob(world: World, workers: int = 2, **given: object) -> dict[str, object]:
-    owner = await world.owner("PyTorchJob", "train", roles(workers), **given)
+async def pytorchjob(world: World, workers: int = 2, name: str = "train", **given: object) -> dict[str, object]:
+    owner = await world.owner("PyTorchJob", name, roles(workers), **given)
     labels = {"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0"}
-    await world.pod("train-worker-0", owner, labels=labels)
+    await world.pod(f"{name}-worker-0", owner, labels=labels)
     return owner
 
 
@@ -28,6 +28,33 @@ async def test_a_workload_that_is_scaled_is_followed_without_a_pod_having_to_cha
         await world.change("PyTorchJob", "train", {"spec": roles(5)})
         spec = await world.spec_becomes("train-worker-0", minMember=5)
     assert spec["subGroups"] == [{"name": "worker", "minMember": 5}]
+
+
+async def test_a_workload_that_is_scaled_while_it_is_read_for_the_first_time_is_followed(embedded):
+    async with embedded.grouper():
+        await pytorchjob(embedded)
+        await embedded.group_of("train-worker-0")  # from here on the kind is watched
+        release = embedded.recording.hold("GET", "pytorchjobs/next$")
+        await pytorchjob(embedded, name="next")
+        await asyncio.sleep(0.2)
+        await embedded.change("PyTorchJob", "next", {"spec": roles(5)})
+        await asyncio.sleep(0.2)
+        release.set()
+        await embedded.spec_becomes("next-worker-0", minMember=5)
+
+
+async def test_a_workload_that_is_deleted_while_it_is_read_for_the_first_time_is_gone(embedded):
+    async with embedded.grouper() as running:
+        await pytorchjob(embedded)
+        await embedded.group_of("train-worker-0")
+        release = embedded.recording.hold("GET", "pytorchjobs/next$")
+        owner = await pytorchjob(embedded, name="next")
+        await asyncio.sleep(0.2)
+        await embedded.delete("PyTorchJob", "next")
+        await asyncio.sleep(0.2)
+        release.set()
+        await asyncio.sleep(0.2)
+        assert running._podgrouper._owners.known(owner["metadata"]["uid"]) is None
 
 
 async def test_the_queue_of_the_owner_is_followed_until_somebody_else_sets_it(world):
