@@ -9,6 +9,7 @@ from tests.scenarios.queueing import RUN_TIME
 from tests.scenarios.world import World
 
 BIG = members("big", 4)
+SOON_S = 20  # long enough for another job to start before, on an API server of a busy machine too
 
 
 async def big_waits(world: World, *, busy_s: int | None = 600, seconds: int = 1000) -> None:
@@ -57,10 +58,10 @@ async def test_b2_a_job_of_unknown_length_takes_only_what_is_not_needed(world: W
 
 async def test_b3_a_backfilled_job_that_overruns_is_evicted_when_the_time_has_come(world: World) -> None:
     world.observer.evictions.by_right = True
-    await big_waits(world, busy_s=4)
+    await big_waits(world, busy_s=SOON_S)
     await world.timed("small", seconds=2)
     await world.bound("small")
-    await world.let_pass(5)
+    await world.let_pass(SOON_S + 1)
     await world.finish("busy-1", "busy-2")
     await world.evicted("small")
     await world.gone("small")
@@ -68,10 +69,10 @@ async def test_b3_a_backfilled_job_that_overruns_is_evicted_when_the_time_has_co
 
 
 async def test_b3_nobody_is_evicted_while_the_gang_would_not_start_all_the_same(world: World) -> None:
-    await big_waits(world, busy_s=3)
+    await big_waits(world, busy_s=SOON_S)
     await world.timed("small", seconds=2)
     await world.bound("small")
-    await world.let_pass(5)
+    await world.let_pass(SOON_S + 1)
     await world.nobody_evicted()
 
 
@@ -166,11 +167,12 @@ async def test_after_a_restart_the_promise_is_the_upper_bound(world: World) -> N
 
 async def test_who_was_backfilled_is_known_after_a_restart(world: World) -> None:
     world.observer.evictions.by_right = True
-    await big_waits(world, busy_s=4)
-    await world.reserved(gang="big", within=4)
+    await big_waits(world, busy_s=SOON_S)
+    await world.reserved(gang="big", within=SOON_S)
     await world.timed("small", seconds=1)
     await world.starts_now("small")
     await world.restart()
+    await world.let_pass(SOON_S)
     await world.finish("busy-1", "busy-2")
     await world.evicted("small")
     await world.gone("small")

@@ -8,7 +8,7 @@ from koordpy.api.times import seconds_of_instant
 from tests.scenarios.objects import members
 from tests.scenarios.questions import expected_start
 from tests.scenarios.queueing import LABEL, RUN_TIME
-from tests.scenarios.test_backfill import BIG, big_waits, gang
+from tests.scenarios.test_backfill import BIG, SOON_S, big_waits, gang
 from tests.scenarios.test_backfill_declaring import one_busy
 from tests.scenarios.world import World
 
@@ -171,14 +171,14 @@ async def test_a_backfilled_pod_of_another_queue_leaves_though_it_is_within_its_
     await world.nodes(2, cpu=1)
     await world.queue("a", quota=2)
     await world.queue("b", quota=2)
-    await world.timed("busy", seconds=8, labels={LABEL: "a"})
+    await world.timed("busy", seconds=SOON_S, labels={LABEL: "a"})
     await world.starts_now("busy")
     await world.kai("big", 2, queue="a", annotations={RUN_TIME: "100s"})
     await world.kai_pods(*members("big", 2), gang="big")
-    await world.reserved(gang="big", within=8)
+    await world.reserved(gang="big", within=SOON_S)
     await world.timed("small", seconds=1, labels={LABEL: "b"})
     await world.bound("small")
-    await world.let_pass(9)
+    await world.let_pass(SOON_S + 1)
     await world.finish("busy")
     await world.evicted("small")
     await world.gone("small")
@@ -190,13 +190,13 @@ async def test_nobody_is_evicted_but_who_was_backfilled(world: World) -> None:
     world.observer.evictions.by_right = True
     await world.nodes(3, cpu=1)
     await world.timed("before", seconds=2)
-    await world.timed("busy", seconds=8)
+    await world.timed("busy", seconds=SOON_S)
     await world.starts_now("before", "busy")
     await gang(world, "two", 2, 100)
-    await world.reserved(gang="two", within=8)
+    await world.reserved(gang="two", within=SOON_S)
     await world.timed("small", seconds=1)
     await world.bound("small")
-    await world.let_pass(9)
+    await world.let_pass(SOON_S + 1)
     await world.finish("busy")
     await world.evicted("small")
     await world.gone("small")
@@ -204,11 +204,11 @@ async def test_nobody_is_evicted_but_who_was_backfilled(world: World) -> None:
 
 
 async def test_a_backfilled_pod_that_ends_in_time_is_not_evicted(world: World) -> None:
-    await big_waits(world, busy_s=4)
+    await big_waits(world, busy_s=SOON_S)
     await world.timed("small", seconds=1)
     await world.bound("small")
     await world.finish("small")
-    await world.let_pass(5)
+    await world.let_pass(SOON_S + 1)
     await world.finish("busy-1", "busy-2")
     await world.bound(*BIG)
     await world.nobody_evicted()

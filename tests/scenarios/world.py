@@ -64,7 +64,7 @@ class Pace:
 
 
 VIRTUAL = Pace(wait_s=60.0, quiet_s=30.0, settle_s=45.0)
-REAL = Pace(wait_s=15.0, quiet_s=0.5, settle_s=8.0)
+REAL = Pace(wait_s=30.0, quiet_s=0.5, settle_s=8.0)
 
 
 @contextlib.asynccontextmanager
