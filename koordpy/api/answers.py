@@ -277,11 +277,11 @@ class WhatIf(Struct, frozen=True, kw_only=True):
 class QueueJobs(Struct, frozen=True, kw_only=True):
     """Jobs of a queue and of those below it."""
 
-    running: int
-    waiting: int
+    running: int = 0
+    waiting: int = 0
 
 
-Amounts = dict[str, str | None]  # cpu, memory, gpu; null: unlimited
+Amounts = dict[str, str | None]  # cpu, memory, gpu; null: unlimited, or not counted in this queue
 
 
 class QueueLine(Struct, frozen=True, kw_only=True):
@@ -299,10 +299,11 @@ class QueueLine(Struct, frozen=True, kw_only=True):
     allocated_non_preemptible: Amounts
     requested: Amounts
     jobs: QueueJobs
+    message: str  # what is wrong with a queue that is not Ready
 
 
 class QueueList(Struct, frozen=True, kw_only=True):
-    """Parents before their children, siblings in the order of their turn."""
+    """Parents before their children, siblings in the order of their turn as things are, without their next jobs."""
 
     api_version: str = API_VERSION
     kind: str = "QueueList"

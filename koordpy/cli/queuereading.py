@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from koordpy.api.answers import QueueJobs, QueueList
 from koordpy.api.decode import Decoder
 from koordpy.api.errors import MalformedObject
 from koordpy.api.pod import Pod
@@ -28,7 +29,7 @@ from koordpy.kube.watch.listing import listed
 from koordpy.kube.watch.reflector import Resource
 from koordpy.kube.watch.sinks import Sink, T
 from koordpy.quota.amounts import K, amounts_of
-from koordpy.quota.answer import JobCount, Moment
+from koordpy.quota.answer import Moment, queue_list
 from koordpy.quota.capacity import allocatable_of, is_counted
 from koordpy.quota.shares import divide
 from koordpy.quota.usage import Usage
@@ -39,15 +40,15 @@ _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 _PODS = Resource("/api/v1/pods", Decoder("Pod", Pod), field_selector=_UNFINISHED)
 
 
-async def moment_of(
+async def queues_of(
     schedulers: Collection[str], kubeconfig: str | None, context: str | None
-) -> tuple[Moment, list[MalformedObject]]:
+) -> tuple[QueueList, list[MalformedObject]]:
     """What there is, and what could not be read of it; raises BadCredentials or CannotStart with one line."""
     credentials = await load_credentials(kubeconfig, context)
     async with HttpTransport(credentials, connections=1) as transport:
         try:
             reading = _Reading(Client(transport), schedulers)
-            return await reading.moment(), reading.skipped
+            return queue_list(await reading.moment()), reading.skipped
         except ApiError as error:
             raise CannotStart(f"the API server cannot be used: {error}") from error
 
@@ -112,13 +113,13 @@ class _Reading:
                     total += amounts_of(member.amounts)
         return total
 
-    def _job_counts(self) -> dict[int, JobCount]:
+    def _job_counts(self) -> dict[int, QueueJobs]:
         jobs: dict[int, list[Job]] = defaultdict(list)
         for job in self._index.jobs():
             row = self._index.row_of(job)
             if row is not None:
                 jobs[row].append(job)
         return {
-            row: JobCount(sum(job.is_running for job in found), sum(job.is_waiting for job in found))
+            row: QueueJobs(running=sum(job.is_running for job in found), waiting=sum(job.is_waiting for job in found))
             for row, found in jobs.items()
         }

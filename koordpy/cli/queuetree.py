@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from koordpy.api.answers import QueueLine, QueueList
 from koordpy.api.quantity import nano_units
 from koordpy.cli.slottree import guides
-from koordpy.quota.answer import QueueAnswer, QueueList
 
 _HEADINGS = ("QUEUE", "RESOURCE", "QUOTA", "LIMIT", "FAIR SHARE", "ALLOCATED", "ASKED FOR", "RUNNING", "WAITING")
 _BAR = 20
@@ -40,7 +40,7 @@ def lines_of(found: QueueList) -> list[Line]:
     return lines
 
 
-def _lines(queue: QueueAnswer, last: tuple[bool, ...]) -> list[Line]:
+def _lines(queue: QueueLine, last: tuple[bool, ...]) -> list[Line]:
     shown = [name for name in _SHOWN_FIRST if _is_shown(queue, name)] or [""]
     jobs = (str(queue.jobs.running), str(queue.jobs.waiting))
     title = queue.name if queue.state == "Ready" else f"{queue.name} ({queue.state})"
@@ -50,18 +50,18 @@ def _lines(queue: QueueAnswer, last: tuple[bool, ...]) -> list[Line]:
     ]
 
 
-def _is_shown(queue: QueueAnswer, name: str) -> bool:
+def _is_shown(queue: QueueLine, name: str) -> bool:
     return queue.weight[name] is not None or queue.requested[name] != "0"
 
 
-def _cells(queue: QueueAnswer, name: str) -> tuple[str, ...]:
+def _cells(queue: QueueLine, name: str) -> tuple[str, ...]:
     if not name:
         return ("-",) * 6
     amounts = (queue.quota, queue.limit, queue.fair_share, queue.allocated, queue.requested)
     return (name, *(each[name] or "-" for each in amounts))
 
 
-def _parts(queue: QueueAnswer, name: str) -> tuple[float, float, float]:
+def _parts(queue: QueueLine, name: str) -> tuple[float, float, float]:
     """In parts of the larger of what the queue has and what it is due."""
     if not name:
         return 0, 0, 0

@@ -1,4 +1,4 @@
-"""The slots of a cluster as a tree: plain lines in a pipe, colours and guides on a terminal, or JSON."""
+"""The slots of a cluster as a tree: plain lines in a pipe, colours and guides on a terminal, or JSON and YAML."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 import numpy as np
+import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -68,7 +69,7 @@ def _row(survey: Survey, last: tuple[bool, ...], called: tuple[str, str], rows: 
     return Row(last, *called, len(rows), free, int(survey.on_empty[rows].sum()) - free)
 
 
-def in_json(rows: list[Row], asked: Asked, remarks: tuple[str, ...]) -> None:
+def document_of(rows: list[Row], asked: Asked, remarks: tuple[str, ...]) -> dict[str, Any]:
     """One object: what was asked for, the tree from the cluster down, and the remarks."""
     above: list[dict[str, Any]] = []
     for row in rows:
@@ -78,8 +79,15 @@ def in_json(rows: list[Row], asked: Asked, remarks: tuple[str, ...]) -> None:
             above[-1].setdefault("children", []).append(domain)
         above.append(domain)
     tolerations = [msgspec.to_builtins(toleration) for toleration in asked.tolerations]
-    found = {"request": asked.request, "tolerations": tolerations, "tree": above[0], "remarks": remarks}
-    click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+    return {"request": asked.request, "tolerations": tolerations, "tree": above[0], "remarks": list(remarks)}
+
+
+def in_json(document: dict[str, Any]) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2))
+
+
+def in_yaml(document: dict[str, Any]) -> None:
+    click.echo(yaml.safe_dump(document, sort_keys=False), nl=False)
 
 
 def in_text(rows: list[Row], remarks: tuple[str, ...]) -> None:

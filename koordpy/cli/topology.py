@@ -73,7 +73,12 @@ def _toleration(text: str, option: click.Parameter) -> Toleration:
     "--depth", metavar="LAYER", help="The last layer to print; NodeTopologyLayer prints the nodes. [default: above it]"
 )
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="As a tree, or JSON."
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="As a tree, or as a document.",
 )
 @with_cluster_options
 def topology(
@@ -102,12 +107,14 @@ def topology(
 
 async def _print(asked: Asked, depth: str | None, output: str, kubeconfig: str | None, context: str | None) -> None:
     from koordpy.cli.slots import survey_of  # noqa: PLC0415
-    from koordpy.cli.slottree import in_colour, in_json, in_text, rows_of  # noqa: PLC0415
+    from koordpy.cli.slottree import document_of, in_colour, in_json, in_text, in_yaml, rows_of  # noqa: PLC0415
 
     survey = await survey_of(asked, kubeconfig, context)
     rows = rows_of(survey, depth)
     if output == "json":
-        in_json(rows, asked, survey.remarks)
+        in_json(document_of(rows, asked, survey.remarks))
+    elif output == "yaml":
+        in_yaml(document_of(rows, asked, survey.remarks))
     elif sys.stdout.isatty():
         in_colour(rows, survey.remarks)
     else:

@@ -7,13 +7,17 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
+import msgspec
 import pytest
 import yaml
 
+from koordpy.api.answers import QueueList
 from koordpy.sim.embedded.server import EmbeddedServer
 from tests.builders import Json, node_json, pod_json
 from tests.cli.commands import koordpy
@@ -28,6 +32,8 @@ from tests.controllers.queues.actions import (
     run_ai_group,
     run_ai_pod_groups,
 )
+from tests.scheduler.answers.test_queues import answering
+from tests.scheduler.queues.rig import QueueRig
 
 pytestmark = pytest.mark.process
 
@@ -122,7 +128,7 @@ async def test_the_document_has_every_field_of_every_queue(tmp_path):
         "state": "Ready",
         "quota": {"cpu": None, "memory": None, "gpu": "6"},
         "limit": {"cpu": None, "memory": None, "gpu": "7"},
-        "weight": {"cpu": None, "memory": None, "gpu": 1.0},
+        "weight": {"cpu": None, "memory": None, "gpu": "1"},
         "fairShare": {"cpu": None, "memory": None, "gpu": "7"},
         "allocated": {"cpu": "1", "memory": "0", "gpu": "4"},
         "allocatedNonPreemptible": {"cpu": "0", "memory": "0", "gpu": "0"},
@@ -136,6 +142,37 @@ async def test_yaml_is_the_same_document(tmp_path):
     async with cluster(tmp_path, *TEAMS) as kubeconfig:
         found = yaml.safe_load((await run(kubeconfig, "-o", "yaml")).stdout)
         assert found["items"] == (await document(kubeconfig))["items"]
+
+
+async def test_with_a_server_the_scheduler_is_asked(tmp_path):
+    rig = QueueRig()
+    rig.node("n", cpu=4)
+    rig.has_queue("top", cpu=(4, -1))
+    rig.has_queue("leaf", parent="top", cpu=(2, 3))
+    rig.jobs_of("leaf", 2)
+    rig.settle()
+    with answers({"/apis/koordpy.io/v1alpha1/queues": await answering(rig).queues()}) as url:
+        answer = await asyncio.to_thread(koordpy, "queues", "--server", url)
+    assert [line.split() for line in answer.stdout.splitlines()[1:]] == [
+        ["top", "cpu", "4", "-", "2", "2", "2", "2", "0"],
+        ["leaf", "cpu", "2", "3", "2", "2", "2", "2", "0"],
+    ]
+
+
+@contextmanager
+def answers(documents: dict[str, QueueList]) -> Iterator[str]:
+    """A scheduler that answers with these; its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(msgspec.json.encode(documents[self.path]))
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 async def test_a_podgroup_names_the_queue_of_its_pods(tmp_path):
@@ -167,7 +204,7 @@ async def test_queues_made_under_kais_definition_are_read(tmp_path):
     kai = queue_json("team", resources={"gpu": {"quota": 2, "limit": -1, "overQuotaWeight": 1.5}, "cpu": {"quota": -1}})
     async with cluster(tmp_path, kai, kind=kais_definition()) as kubeconfig:
         (item,) = (await document(kubeconfig))["items"]
-        assert (item["quota"], item["weight"]["gpu"]) == ({"cpu": None, "memory": None, "gpu": "2"}, 1.5)
+        assert (item["quota"], item["weight"]["gpu"]) == ({"cpu": None, "memory": None, "gpu": "2"}, "1.5")
 
 
 async def test_on_a_terminal_it_draws_bars_and_guides(tmp_path):

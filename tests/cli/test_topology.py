@@ -177,6 +177,12 @@ async def test_as_json_it_is_one_object_with_the_tree(tmp_path):
     }
 
 
+async def test_yaml_is_the_same_document(tmp_path):
+    async with cluster(tmp_path, *NODES) as kubeconfig:
+        as_json, as_yaml = await run(kubeconfig, "-o", "json"), await run(kubeconfig, "-o", "yaml")
+    assert yaml.safe_load(as_yaml.stdout) == json.loads(as_json.stdout)
+
+
 async def test_as_json_nodes_are_children_too(tmp_path):
     async with cluster(tmp_path, node("n1", "s1", "b1", cpu=8)) as kubeconfig:
         answer = await run(kubeconfig, "-o", "json", "--depth", "NodeTopologyLayer")

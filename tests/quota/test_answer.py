@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from koordpy.quota.answer import JobCount, Moment, queue_list
+from koordpy.api.answers import QueueJobs
+from koordpy.quota.answer import Moment, queue_list
 from tests.quota.building import Team, queue
 
 
@@ -34,9 +35,13 @@ def test_queues_that_are_not_ready_come_last_with_what_is_wrong():
 
 def test_jobs_of_a_parent_are_those_of_its_children():
     team = Team(queue("d"), queue("x", "d"), queue("y", "d"))
-    jobs = {team.tree.rows["x"]: JobCount(1, 2), team.tree.rows["y"]: JobCount(3, 0)}
+    jobs = {team.tree.rows["x"]: QueueJobs(running=1, waiting=2), team.tree.rows["y"]: QueueJobs(running=3, waiting=0)}
     found = {item.name: item.jobs for item in queue_list(Moment(team.usage, team.shares(), jobs, "now")).items}
-    assert found == {"d": JobCount(4, 2), "x": JobCount(1, 2), "y": JobCount(3, 0)}
+    assert found == {
+        "d": QueueJobs(running=4, waiting=2),
+        "x": QueueJobs(running=1, waiting=2),
+        "y": QueueJobs(running=3, waiting=0),
+    }
 
 
 def test_unlimited_is_null_and_so_is_what_is_not_counted():

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from koordpy.api.answers import Explanation, Job, JobList, QueueList, Start, WhatIf, not_found
-from koordpy.scheduler.answers import queuelist, subjects
+from koordpy.api.answers import Explanation, Job, JobList, QueueJobs, QueueList, Start, WhatIf, not_found
+from koordpy.quota.answer import Moment, queue_list
+from koordpy.scheduler.answers import subjects
 from koordpy.scheduler.answers.amounts import instant
 from koordpy.scheduler.answers.bodies import Expand, documents, read
 from koordpy.scheduler.answers.explaining import Findings, explain
@@ -122,15 +124,24 @@ class Answering:
         pace = self._pace()
         if self._book.in_use:
             self._book.divide(self._cluster.nodes, self._cluster.resources)
+        usage, shares = self._book.usage, self._book.shares
+        answer = queue_list(Moment(usage, shares, self._queue_jobs(), instant(self._wall())))
+        await pace.rest()
+        return answer
+
+    def _queue_jobs(self) -> dict[int, QueueJobs]:
         seen: dict[str, Subject] = {}
         for record in self._cluster.pods.values():
             if record.queue and record.scheduler in self._schedulers:
                 subject = subjects.of_pod(record, self._cluster)
                 seen.setdefault(subject.key, subject)
-        running = [(subject, self._views.state_of(subject) in ("Running", "Binding")) for subject in seen.values()]
-        answer = QueueList(as_of=instant(self._wall()), items=queuelist.lines(self._book, running))
-        await pace.rest()
-        return answer
+        running, waiting = Counter[int](), Counter[int]()
+        for subject in seen.values():
+            row = self._book.tree.rows.get(subject.queue or "")
+            if row is not None:
+                runs = self._views.state_of(subject) in ("Running", "Binding")
+                (running if runs else waiting)[row] += 1
+        return {row: QueueJobs(running=running[row], waiting=waiting[row]) for row in {*running, *waiting}}
 
     def _pace(self) -> Pace:
         return Pace(self._allowance)

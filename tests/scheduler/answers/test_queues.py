@@ -86,4 +86,5 @@ def test_the_tree_is_shown_with_parents_first():
     assert (top.name, top.parent, leaf.name, leaf.parent) == ("top", None, "leaf", "top")
     assert (leaf.quota["cpu"], leaf.limit["cpu"], leaf.allocated["cpu"]) == ("2", "3", "2")
     assert top.limit["cpu"] is None
-    assert (leaf.jobs.running, leaf.jobs.waiting) == (2, 0)
+    assert (leaf.jobs.running, leaf.jobs.waiting) == (top.jobs.running, top.jobs.waiting) == (2, 0)
+    assert (leaf.weight["cpu"], leaf.weight["gpu"]) == ("1", None)  # it counts no GPUs
