@@ -278,7 +278,7 @@ def _told(job: Job, answer: Plan | Refusal, when_empty: Refusal | None, holders:
     refusal = answer if isinstance(answer, Refusal) else answer.missing
     if refusal is None:
         return answer
-    more = [*holders, *([_never(job, when_empty, refusal)] if when_empty is not None and refusal.counts else [])]
+    more = [*holders, *([_never(job, when_empty, refusal)] if when_empty is not None else [])]
     message = "; ".join([refusal.message.removesuffix("."), *more]) if more else refusal.message
     # A node that comes makes never a matter of time, also one that is full: the job is tried, to say something else.
     wake_on = refusal.wake_on | (_OTHER_NODES if when_empty is not None and refusal.wake_on else EventKind.NONE)

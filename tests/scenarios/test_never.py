@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.plan.constraints import HOSTNAME, affinity, pod_term, selector
 from tests.scenarios.network import gathering, must
 from tests.scenarios.objects import condition, gang, members
+from tests.scenarios.questions import explained
 from tests.scenarios.world import World
 
 NEVER = "even on an empty cluster"
@@ -155,3 +158,31 @@ async def test_a_pod_that_wants_others_near_it_is_not_told_never_for_want_of_the
     await world.pods("p", cpu=1, affinity=near)
     await world.says("p", "Insufficient cpu")
     assert NEVER not in told(world, "p")
+
+
+async def test_a_gang_that_no_domain_could_ever_hold_says_so(world: World) -> None:
+    await world.topology()
+    await world.fabric({"s1/b1": "n1 n2", "s2/b2": "n3 n4"}, cpu=1)
+    await world.pod_group("a", minimum=3, annotations=gathering(must("SpineLayer")))
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    await world.all_say(NEVER, *members("a", 3))
+
+
+async def test_a_gang_that_gathers_where_no_node_has_the_label_is_told_that_it_never_fits(world: World) -> None:
+    await world.topology()
+    await world.nodes(2, cpu=4)
+    await world.pod_group("a", minimum=2, annotations=gathering(must("SpineLayer")))
+    await world.pods("a-1", "a-2", gang="a", cpu=1)
+    await world.says("a-1", "no node carries a label of SpineLayer")
+    await world.says("a-1", f"{NEVER} 0 of 2 members fit")
+
+
+@pytest.mark.usefixtures("patient")
+async def test_nobody_is_in_the_way_of_a_gang_that_gathers_where_no_node_has_the_label(world: World) -> None:
+    await world.topology()
+    await world.nodes(1, cpu=4)
+    await world.runs("other", "n1", cpu=1)
+    await world.pod_group("a", minimum=2, annotations=gathering(must("SpineLayer")))
+    await world.pods("a-1", "a-2", gang="a", cpu=1)
+    await world.says("a-1", NEVER)
+    assert (await explained(world, "a"))["inTheWay"] == []

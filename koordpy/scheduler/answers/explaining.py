@@ -83,6 +83,8 @@ def _holders(question: Question, job: Job | None, resources: list[str]) -> list[
     """Of what is missing; where nothing is, of what the job asks for, as its filters may mind who is there."""
     if job is None or not job.members:
         return []
+    if not resources and question.sandbox.planning.refusal_when_empty(job) is not None:
+        return []  # no node has the label that it gathers by, say: then nobody is in its way
     within: Bools = question.allowed(job)
     if question.sandbox.admission.obstacle(job) is not None:  # what others have in the queue counts on any node
         within = np.ones_like(within)
