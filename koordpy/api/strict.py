@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 # A message of msgspec: the problem, and its place unless at the top.
 _PROBLEM = re.compile(r"(?P<text>.*?)(?: - at `(?P<key>key` in `)?\$(?P<place>.*)`)?", re.DOTALL)
+_TYPE = re.compile(r"\b(bool|str|int|float|array|object|null)\b")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _BROKEN: Any = object()  # stands for a part that cannot be read
 
@@ -122,7 +123,7 @@ def _read_fields(value: dict[Any, Any], struct: type[msgspec.Struct], place: str
     rest: dict[str, Any] = {}
     for key, said in value.items():
         if not isinstance(key, str):
-            lines.append(f"{place or 'document'}: a key is wrong: expected str, got {type(key).__name__}")
+            lines.append(f"{place or 'document'}: a key is wrong: expected text, got {key!r}")
         elif key not in fields:
             lines.append(f"{_below(place, key)}: unknown field")
         elif (read := _read(said, fields[key].type, _below(place, key), lines)) is not _BROKEN:
@@ -145,13 +146,18 @@ def _without_none(kind: Any) -> Any:
 
 # --- in words ---
 
+_WORDS = {
+    "bool": "true or false", "str": "text", "int": "a whole number", "float": "a number", "array": "a list",
+    "object": "a mapping", "null": "nothing",
+}  # fmt: skip
+
 
 def _readable(problem: str, value: Any, kind: Any, place: str) -> str:
-    """`Expected `int`, got `str` - at `$[0]`` becomes `profiles[0]: 'a' is wrong: expected int, got str`."""
+    """`Expected `int`, got `str` - at `$[0]`` becomes `profiles[0]: 'a' is wrong: expected a whole number, got text`."""
     found = _PROBLEM.fullmatch(problem)
     text, below = (found["text"], found["place"] or "") if found else (problem, "")
     where = (place + below).lstrip(".") or "document"
-    complaint = text.replace("`", "")
+    complaint = _TYPE.sub(lambda found: _WORDS.get(found[0], found[0]), text.replace("`", ""))
     if found and found["key"]:
         return f"{where}: a key is wrong: {complaint.lower()}"
     said = _at(value, below)
@@ -185,5 +191,5 @@ def _at(value: Any, place: str) -> Any:
 def _shown(value: object) -> str:
     if isinstance(value, (dict, list)):
         return "{…}" if isinstance(value, dict) else "[…]"
-    shown = repr(value)
+    shown = "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)
     return shown if len(shown) <= 80 else f"{shown[:77]}..."

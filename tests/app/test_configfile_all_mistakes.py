@@ -37,7 +37,7 @@ def test_mistakes_of_every_kind_in_every_corner(mistakes):
     )
     assert [line.partition(";")[0] for line in said] == [
         "extenders: unknown field",
-        "leaderElection.leaderElect: 'sure' is wrong: expected bool, got str",
+        "leaderElection.leaderElect: 'sure' is wrong: expected true or false, got text",
         "leaderElection.leaseDuration: wants a duration such as 10s, not the number 15",
         "profiles[1].plugin: unknown field",
         "podMaxBackoffSeconds: 0 is below podInitialBackoffSeconds, 1",
@@ -89,7 +89,7 @@ def test_arguments_of_a_filter_that_is_off_are_read_once_all_the_same(mistakes):
 def test_numbers_of_later_items_stay_right_behind_one_that_is_broken(mistakes):
     profiles = [{"schedulerName": 7}, {"schedulerName": "b", "plugins": {"filter": enabled("Nonsense")}}]
     said = mistakes(profiles=profiles)
-    assert said[0] == "profiles[0].schedulerName: 7 is wrong: expected str, got int"
+    assert said[0] == "profiles[0].schedulerName: 7 is wrong: expected text, got a whole number"
     assert said[1].startswith("profiles[1].plugins.filter.enabled[0].name: 'Nonsense' is no plugin")
 
 

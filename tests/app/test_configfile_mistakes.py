@@ -49,11 +49,17 @@ def test_a_file_that_is_not_there(tmp_path):
     ("fields", "line"),
     [
         ({"extenders": []}, "extenders: unknown field"),
-        ({1: 2}, "document: a key is wrong: expected str"),
-        ({"podInitialBackoffSeconds": "soon"}, "podInitialBackoffSeconds: 'soon' is wrong: expected int, got str"),
+        ({1: 2}, "document: a key is wrong: expected text, got 1"),
+        (
+            {"podInitialBackoffSeconds": "soon"},
+            "podInitialBackoffSeconds: 'soon' is wrong: expected a whole number, got text",
+        ),
         ({"podInitialBackoffSeconds": 0}, "podInitialBackoffSeconds: 0 is not positive"),
         ({"podMaxBackoffSeconds": 0}, "podMaxBackoffSeconds: 0 is below podInitialBackoffSeconds, 1"),
-        ({"leaderElection": {"leaderElect": "sure"}}, "leaderElection.leaderElect: 'sure' is wrong: expected bool"),
+        (
+            {"leaderElection": {"leaderElect": "sure"}},
+            "leaderElection.leaderElect: 'sure' is wrong: expected true or false",
+        ),
         (
             {"leaderElection": {"leaseDuration": 15}},
             "leaderElection.leaseDuration: wants a duration such as 10s, not the number 15",
@@ -66,8 +72,8 @@ def test_a_file_that_is_not_there(tmp_path):
         ({"leaderElection": {"resourceName": ""}}, "leaderElection.resourceName: '' is empty"),
         ({"leaderElection": {"resourceNamespace": ""}}, "leaderElection.resourceNamespace: '' is empty"),
         ({"profiles": []}, "profiles: '[]' is empty"),
-        ({"profiles": None}, "profiles: None is wrong: expected array"),
-        ({"profiles": ["a"]}, "profiles[0]: 'a' is wrong: expected object"),
+        ({"profiles": None}, "profiles: null is wrong: expected a list"),
+        ({"profiles": ["a"]}, "profiles[0]: 'a' is wrong: expected a mapping"),
         ({"profiles": [{"schedulerName": ""}]}, "profiles[0].schedulerName: '' is empty"),
         ({"profiles": [{}, {}]}, "profiles[1].schedulerName: 'koord-scheduler' stands there twice"),
         ({"profiles": [{"plugins": {"filters": {}}}]}, "profiles[0].plugins.filters: unknown field"),
@@ -91,7 +97,10 @@ def test_a_mistake_in_a_field(read, fields, line):
         ({"score": enabled(ImageLocality=-1)}, "score.enabled[0].weight: -1 is not between 0 and 2147483647"),
         ({"score": enabled(ImageLocality=2**31)}, "score.enabled[0].weight: 2147483648 is not between"),
         ({"score": {"enabled": [{"weight": 1}]}}, "score.enabled[0].name: is missing"),
-        ({"score": {"enabled": [{"name": "X", "weight": "1"}]}}, "score.enabled[0].weight: '1' is wrong: expected int"),
+        (
+            {"score": {"enabled": [{"name": "X", "weight": "1"}]}},
+            "score.enabled[0].weight: '1' is wrong: expected a whole number",
+        ),
     ],
 )
 def test_a_mistake_in_plugins(read, plugins, line):
@@ -189,7 +198,7 @@ BY_TWO_NAMES = {"matchFields": [{"key": "metadata.name", "operator": "In", "valu
         ),
         ("NodeAffinity", {"addedaffinity": {}}, "addedaffinity: unknown field"),
         ("NodeAffinity", {"addedAffinity": {"required": {}}}, "addedAffinity.required: unknown field"),
-        ("NodeAffinity", added(), f"{TERMS}: […] is wrong: expected array of length >= 1"),
+        ("NodeAffinity", added(), f"{TERMS}: […] is wrong: expected a list of length >= 1"),
         ("NodeAffinity", added(expression(operator="Is")), f"{TERMS}[0].matchExpressions[0].operator: 'Is' is none"),
         (
             "NodeAffinity",
@@ -206,11 +215,11 @@ BY_TWO_NAMES = {"matchFields": [{"key": "metadata.name", "operator": "In", "valu
             added(expression("x", operator="Gt")),
             f"{TERMS}[0].matchExpressions[0]: {{…}} is wrong: values: ['x'] must be one integer for Gt",
         ),
-        ("NodeAffinity", added(BY_TWO_NAMES), f"{TERMS}[0].matchFields[0].values: […] is wrong: expected array of"),
+        ("NodeAffinity", added(BY_TWO_NAMES), f"{TERMS}[0].matchFields[0].values: […] is wrong: expected a list of"),
         (
             "NodeAffinity",
             added({}, **{PREFERRED: [{"weight": 0, "preference": {}}]}),
-            f"addedAffinity.{PREFERRED}[0].weight: 0 is wrong: expected int >= 1",
+            f"addedAffinity.{PREFERRED}[0].weight: 0 is wrong: expected a whole number >= 1",
         ),
         ("VolumeBinding", {"bindTimeoutSeconds": -1}, "bindTimeoutSeconds: -1 is negative"),
     ],
@@ -226,7 +235,7 @@ def test_a_mistake_in_the_arguments_of_a_plugin(read, plugin, args, line):
         ([{"name": "Nonsense"}], ".name: 'Nonsense' is no plugin; there are "),
         ([{"name": "NodePorts", "args": {"a": 1}}], ".name: 'NodePorts' takes no arguments"),
         ([{"name": "NodeResourcesFit"}] * 2, "[1].name: 'NodeResourcesFit' stands there twice"),
-        ([{"name": "NodeResourcesFit", "args": None}], "[0].args: None is wrong: expected object"),
+        ([{"name": "NodeResourcesFit", "args": None}], "[0].args: null is wrong: expected a mapping"),
     ],
 )
 def test_arguments_for_the_wrong_plugin(read, config, line):

@@ -62,4 +62,4 @@ def test_what_cannot_be_migrated_prints_no_half_of_it(tmp_path):
     source.write_text(yaml.safe_dump(HEAD | {"podMaxBackoffSeconds": 0, "podInitialBackoffSeconds": "x"}))
     answer = koordpy("config", "migrate", source)
     assert (answer.returncode, answer.stdout) == (1, "")
-    assert answer.stderr == f"{source}: podInitialBackoffSeconds: 'x' is wrong: expected int, got str\n"
+    assert answer.stderr == f"{source}: podInitialBackoffSeconds: 'x' is wrong: expected a whole number, got text\n"

@@ -137,14 +137,7 @@ class Evictor:
         members = frozenset(each.uid for each in found.nominations)
         victims = {each.uid: each for each in found.victims}
         run = self._runs[key] = _Run(key, job, trigger, victims, members, staying=set(victims), why=found.why)
-        names = [victim.key for victim in found.victims]
-        log.info(
-            "preempting",
-            job=job,
-            victims=len(names),
-            nodes=len({victim.node for victim in found.victims}),
-            evicted=names if len(names) <= _MOST_NAMES else [*names[:_MOST_NAMES], "..."],
-        )
+        _log(job, found)
         goes_whole = self._goes_whole(found.victims)
         self._cluster.gangs.begin_evictions(found.victims)
         for pod in found.displaced:
@@ -395,3 +388,18 @@ class Evictor:
             asyncio.get_running_loop().call_later(after_s, again)
             return
         metrics.writes("nomination", "ok").inc()
+
+
+def _log(job: str, found: Preemption) -> None:
+    """Nobody is evicted where terminating pods make the room."""
+    if not found.victims:
+        log.info("nominated", job=job, nodes=len({each.node for each in found.nominations}))
+        return
+    names = [victim.key for victim in found.victims]
+    log.info(
+        "preempting",
+        job=job,
+        victims=len(names),
+        nodes=len({victim.node for victim in found.victims}),
+        evicted=names if len(names) <= _MOST_NAMES else [*names[:_MOST_NAMES], "..."],
+    )
