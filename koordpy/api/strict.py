@@ -153,7 +153,7 @@ _WORDS = {
 
 
 def _readable(problem: str, value: Any, kind: Any, place: str) -> str:
-    """`Expected `int`, got `str` - at `$[0]`` becomes `profiles[0]: 'a' is wrong: expected a whole number, got text`."""
+    """`Expected `int`, got `str` - at `$[0]`` becomes `profiles[0]: 'a' is wrong: expected a whole number, ...`."""
     found = _PROBLEM.fullmatch(problem)
     text, below = (found["text"], found["place"] or "") if found else (problem, "")
     where = (place + below).lstrip(".") or "document"
