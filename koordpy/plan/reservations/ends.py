@@ -7,6 +7,7 @@ bound; and never after now, whatever the clock of its node says. Past its end no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import NamedTuple
 
 from koordpy.plan.framework.job import Job
@@ -14,6 +15,7 @@ from koordpy.state.cluster import Cluster
 from koordpy.state.pods import PodRecord
 
 NEVER = float("inf")
+_AT = attrgetter("at")
 
 
 class End(NamedTuple):
@@ -46,8 +48,8 @@ def end_of(pod: PodRecord, cluster: Cluster, now: float) -> float:
     seconds = run_time(pod, cluster)
     if seconds is None:
         return NEVER
-    start = started_at(pod, now)
-    return start + seconds if start + seconds > now else NEVER
+    at = started_at(pod, now) + seconds
+    return at if at > now else NEVER
 
 
 def started_at(pod: PodRecord, now: float) -> float:
@@ -77,4 +79,6 @@ def ends_of(
             unknown.append(pod)
         else:
             known.append(End(start + seconds, pod, learnt=True))
-    return sorted(known, key=lambda each: (each.at, each.pod.uid)), unknown
+    # Nothing depends on the order of those that end together: a job is planned as if all of them were gone.
+    known.sort(key=_AT)
+    return known, unknown

@@ -22,9 +22,12 @@ from koordpy.state.shapes import Shape
 
 def fewest_ends(job: Job, ends: Sequence[End], cluster: Cluster, profiles: Profiles) -> int:
     """How many of the first to end have to be gone for the job to fit; if all of them are too few, one more."""
-    rows: Ints = np.array([_row(each, cluster) for each in ends], dtype=np.int64)  # [E], -1: no node
+    every_wanted = _wanted(job, cluster)
+    if not every_wanted:
+        return 0
+    rows = _rows(ends, cluster)
     found = 0
-    for wanted in _wanted(job, cluster):
+    for wanted in every_wanted:
         usable = static_mask(wanted[0], cluster, profiles[job.members[0].scheduler]) & cluster.nodes.live  # [N]
         found = max(found, _fewest(wanted, ends, rows, usable, cluster))
     return found
@@ -47,9 +50,10 @@ def _wanted(job: Job, cluster: Cluster) -> list[tuple[Shape, int]]:
     return found
 
 
-def _row(end: End, cluster: Cluster) -> int:
-    row = cluster.nodes.row_of(end.pod.node)
-    return -1 if row is None or end.pod.shape is None else row
+def _rows(ends: Sequence[End], cluster: Cluster) -> Ints:
+    """`[E]`: the node row of each, -1 where there is none."""
+    row_of = cluster.nodes.row_of
+    return np.array([-1 if (row := row_of(pod.node)) is None else row for _, pod, _ in ends], dtype=np.int64)
 
 
 def _fewest(wanted: tuple[Shape, int], ends: Sequence[End], rows: Ints, usable: Bools, cluster: Cluster) -> int:
@@ -68,19 +72,15 @@ def _fewest(wanted: tuple[Shape, int], ends: Sequence[End], rows: Ints, usable: 
 
 def _freed(resources: list[int], ends: Sequence[End]) -> Ints:
     """`[K, E]`: what each end frees of each resource."""
-    by_shape: dict[Shape, list[int]] = {}
-    found = []
-    for end in ends:
-        shape = end.pod.shape
-        if shape is None:
-            found.append([0] * len(resources))
-            continue
-        amounts = by_shape.get(shape)
-        if amounts is None:
+    shapes = [pod.shape for _, pod, _ in ends]
+    number = {shape: place for place, shape in enumerate(dict.fromkeys(shapes))}
+    amounts: Ints = np.zeros((len(resources), len(number)), dtype=np.int64)
+    for shape, place in number.items():
+        if shape is not None:
             asked = dict(zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True))
-            amounts = by_shape[shape] = [asked.get(each, 0) for each in resources]
-        found.append(amounts)
-    return np.array(found, dtype=np.int64).reshape(len(ends), len(resources)).T
+            amounts[:, place] = [asked.get(each, 0) for each in resources]
+    found: Ints = amounts[:, [number[shape] for shape in shapes]]
+    return found
 
 
 def _slots(asked: list[tuple[int, int]], freed: Ints, rows: Ints, usable: Bools, cluster: Cluster) -> int:
