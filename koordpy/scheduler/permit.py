@@ -177,7 +177,7 @@ class Permit:
         return [each for each in everybody if each is not own and self._are_equal(each, own)]
 
     def _goes_before(self, one: Waiter, other: Waiter) -> bool:
-        return self._cluster.eviction_policy.goes_before(one.preemptor, other.preemptor)
+        return self._cluster.evictions.policy.goes_before(one.preemptor, other.preemptor)
 
     def _are_equal(self, one: Waiter, other: Waiter) -> bool:
         return not self._goes_before(one, other) and not self._goes_before(other, one)

@@ -129,7 +129,7 @@ class PostFilter:
         What the job would not keep is no help: others would have yielded in vain.
         """
         preemptor = self._permit.preemptor(job)
-        goes_before = self._cluster.eviction_policy.goes_before
+        goes_before = self._cluster.evictions.policy.goes_before
         lower = [each for each in self._permit.waiters(job.key) if goes_before(preemptor, each.preemptor)]
 
         def worth(found: Plan | Refusal) -> Worth:
@@ -181,7 +181,7 @@ class PostFilter:
 
         Those of its own priority may belong to a gang that is about to get replacements, which go first.
         """
-        leaving = list(self._cluster.leaving.values())
+        leaving = list(self._cluster.evictions.leaving.values())
         if not leaving or is_whole(answer):
             return ()
         with self._without(gone), Trial(self._cluster.occupancy) as trial:
@@ -237,7 +237,7 @@ class PostFilter:
     def _find_victims(self, job: Job, gone: Sequence[Waiter]) -> tuple[Preemption | str, list[Waiter]]:
         """Waiting groups yield where that is needed, or spares a pod that runs."""
         found = self._planning.find_preemption(job)
-        goes_before = self._cluster.eviction_policy.goes_before
+        goes_before = self._cluster.evictions.policy.goes_before
         waiters = [
             each
             for each in self._permit.waiters(job.key)

@@ -57,19 +57,19 @@ class Room:
         """Members that merely wait at Permit: they are unreserved for a job that goes before them."""
         if self._waiting is None:
             self._waiting = list(self._cluster.gangs.all_waiting())
-        return [pod for pod in self._waiting if self._cluster.yields(pod, preemptor)]
+        return [pod for pod in self._waiting if self._cluster.evictions.yields(pod, preemptor)]
 
     def _reach(self, preemptor: Preemptor) -> tuple[int, ...]:
         """The eviction classes that a job may take from; jobs of the same reach see the same room."""
         if preemptor not in self._classes:
-            in_use = self._cluster.evictable.in_use
-            self._classes[preemptor] = self._cluster.reach(preemptor).classes if in_use else ()
+            in_use = self._cluster.evictions.evictable.in_use
+            self._classes[preemptor] = self._cluster.evictions.reach(preemptor).classes if in_use else ()
         return self._classes[preemptor]
 
     def _freed_by(self, row: int, classes: tuple[int, ...]) -> Ints:
         freed = self._freed.get((row, classes))
         if freed is None:
             freed = self._freed[row, classes] = np.zeros(len(self._nodes.allocatable), dtype=np.int64)
-            for shape, count in self._cluster.evictable.on(row, classes):
+            for shape, count in self._cluster.evictions.evictable.on(row, classes):
                 freed[shape.rows] += shape.amounts * count
         return freed

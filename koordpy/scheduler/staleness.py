@@ -86,7 +86,7 @@ class Staleness:
         victims = [pod for each in gangs for pod in each.bound.values()]
         problem = f"gang {gang.name} has had {len(gang.bound)} of {gang.minimum} members for {gang.spec.staleness_s:g}s"
         problem += " and cannot be completed"
-        protected = next((pod.key for pod in victims if not self._cluster.may_be_evicted(pod)), "")
+        protected = next((pod.key for pod in victims if not self._cluster.evictions.may_be_evicted(pod)), "")
         if protected:
             text = f"{problem}; it is left alone, as {protected} is protected from eviction"
             self._reporter.gang_event(gang, "Warning", "GangStale", text)

@@ -11,8 +11,8 @@ whenever the node is known.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
 
 import msgspec
 
@@ -27,9 +27,7 @@ from koordpy.api.topology import Layer
 from koordpy.state.budgets import Budgets
 from koordpy.state.changes import ChangeLog
 from koordpy.state.events import NO_EVENT, ClusterEvent, EventKind
-from koordpy.state.evictable import Evictable
-from koordpy.state.eviction import Preemptor, Reach, reach_of
-from koordpy.state.gangs.gang import Gang
+from koordpy.state.evictions import Evictions
 from koordpy.state.gangs.table import GangTable, finished_member
 from koordpy.state.joining import Joining, joined_as
 from koordpy.state.labelkeys import LabelKeys
@@ -69,12 +67,9 @@ class Cluster:
         self.claims = self._joining.claims
         self._queues = options.queues
         self.budgets = Budgets()
-        self.eviction_policy = options.eviction_policy
-        self.evictable = Evictable(in_use=options.evictions)
+        self.evictions = Evictions(options, self.nodes)
         self.nominations = Nominations()
         self.pods: dict[str, PodRecord] = {}  # by UID
-        self.leaving: dict[str, PodRecord] = {}  # by UID: pods on nodes that are terminating, victims or not
-        self._refusing: set[str] = set()  # UIDs of pods that the API server would not let us evict
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)  # node name -> UIDs counted there
         self._label_keys = LabelKeys(self.shapes, self.workloads)
         self.census.fit(self.nodes.capacity)
@@ -150,20 +145,20 @@ class Cluster:
         self._joining.count(known, record)
         self.nominations.reconcile(record)
         if record.terminating and record.bound:
-            self.leaving[record.uid] = record
+            self.evictions.leaving[record.uid] = record
         self.pods[record.uid] = record
         self._label_keys.count(known, record)
         self.gangs.member_changed(known, record)
         self._queues.count(record.uid, record)
         event = self._follow_nomination(record)
-        if self._is_new_victim(known, record):
+        if self.evictions.is_new_victim(known, record):
             event = event.merged_with(ClusterEvent(EventKind.VICTIMS, record.node))
         self.changes.add_event(self._moved(known, record).merged_with(event))
 
     def _moved(self, known: PodRecord | None, record: PodRecord) -> ClusterEvent:
         if known is not None and known.node == record.node and known.shape is record.shape:
-            self._count_evictable(known, -1)
-            self._count_evictable(record, 1)
+            self.evictions.count(known, -1)
+            self.evictions.count(record, 1)
             return NO_EVENT
         if record.node and (known is None or known.node != record.node):
             self.changes.add_entered(record.node)
@@ -182,11 +177,12 @@ class Cluster:
         self._joining.count(record, None)
         self.gangs.member_gone(record)
         self._queues.count(uid, None)
-        self.leaving.pop(uid, None)
-        self._refusing.discard(uid)
         self._unreserve_volumes(record)
         kept = self.nominations.remove(uid)
         self.changes.add_event(self._leave(record) if record.node or not kept else ClusterEvent(_KEPT_NO_MORE, kept))
+        self.evictions.gone(
+            uid
+        )  # not before: a pod whose eviction is refused is not counted, and must not be taken off
         return record
 
     def finish_pod(self, pod: Pod) -> None:
@@ -350,59 +346,18 @@ class Cluster:
         """Every pod that counts there."""
         return [self.pods[uid] for uid in self._on_node.get(node, ())]
 
-    def may_be_evicted(self, record: PodRecord) -> bool:
-        """By a job that is entitled to."""
-        if record.uid in self._refusing:
-            return False
-        return record.evictable and record.namespace not in self._options.protected_namespaces
-
-    def may_go_whole(self, gang: Gang, reach: Reach) -> bool:
-        """Whether a job may evict all members of a gang that run."""
-        if gang.id in reach.own or not gang.goes_whole_within(reach):
-            return False
-        if any(uid in gang.bound for uid in self._refusing):
-            return False
-        return gang.id.partition("/")[0] not in self._options.protected_namespaces
-
-    def reach(self, preemptor: Preemptor) -> Reach:
-        """The eviction classes that a job may take from, of those that there are evictable pods of."""
-        return reach_of(preemptor, self.eviction_policy, self.evictable.classes)
-
-    def leaving_for(self, preemptor: Preemptor) -> list[PodRecord]:
-        """Terminating pods that a job may take the room of: they are as good as gone, and not evicted again."""
-        may_take = self.eviction_policy.may_take
-        return [pod for pod in self.leaving.values() if may_take(preemptor, pod.eviction_class)]
-
-    def yields(self, pod: PodRecord, preemptor: Preemptor) -> bool:
-        """Whether what is merely kept for a pod, by nomination or at Permit, may be taken by a job."""
-        return self.eviction_policy.goes_before(preemptor, Preemptor(pod.priority, pod.queue))
-
-    @contextmanager
-    def shielded(self, uids: Collection[str]) -> Iterator[None]:
+    def shielded(self, uids: Collection[str]) -> AbstractContextManager[None]:
         """As if the API server would not let us evict these, while victims are searched."""
-        found = [self.pods[uid] for uid in uids if uid in self.pods and uid not in self._refusing]
-        self._shield(found, shielded=True)
-        try:
-            yield
-        finally:
-            self._shield(found, shielded=False)
-
-    def _shield(self, records: list[PodRecord], *, shielded: bool) -> None:
-        for record in records:
-            self._count_evictable(record, -1)
-            self._refusing.add(record.uid) if shielded else self._refusing.discard(record.uid)
-            self._count_evictable(record, 1)
+        return self.evictions.shielded([self.pods[uid] for uid in uids if uid in self.pods])
 
     def protect(self, uid: str, *, protected: bool = True) -> None:
         """Leave a pod alone whose eviction the API server refuses, whatever its labels say; or not any more."""
         record = self.pods.get(uid)
         if record is None:
-            self._refusing.discard(uid)
+            self.evictions.gone(uid)
             return
-        self._count_evictable(record, -1)
-        self._refusing.add(uid) if protected else self._refusing.discard(uid)
-        self._count_evictable(record, 1)
-        if self.may_be_evicted(record):
+        self.evictions.refuse(record, refused=protected)
+        if self.evictions.may_be_evicted(record):
             gang = self.gangs.get(record.gang) if record.gang else None
             members = gang.bound.values() if gang is not None and record.uid in gang.bound else (record,)
             for node in {member.node for member in members}:  # with it, all of its gang may be evicted again
@@ -416,9 +371,8 @@ class Cluster:
         An exception in the middle of a change leaves counts in doubt; records say what is true, and the rest follows.
         """
         self.occupancy.clear()
-        self.evictable.clear()
+        self.evictions.recount(self.pods)
         self._on_node.clear()
-        self.leaving = {uid: pod for uid, pod in self.pods.items() if pod.terminating and pod.bound}
         self._label_keys.recount(self.pods.values())
         self.nominations.recount(self.pods)
         self.gangs.recount(self.pods.values())
@@ -467,12 +421,6 @@ class Cluster:
         ended = self.nominations.update(record)
         return ClusterEvent(_KEPT_NO_MORE, ended) if ended else NO_EVENT
 
-    def _is_new_victim(self, known: PodRecord | None, record: PodRecord) -> bool:
-        """Jobs may have been refused because this pod could not be evicted."""
-        if not self.evictable.in_use or not self.may_be_evicted(record):
-            return False
-        return known is None or known.node != record.node or not self.may_be_evicted(known)
-
     def _enter(self, record: PodRecord) -> ClusterEvent:
         if not record.node:
             return NO_EVENT
@@ -494,9 +442,4 @@ class Cluster:
         row = self.nodes.row_of(record.node)
         if row is not None and record.shape is not None:
             self.occupancy.move(row, record.shape, times)
-            self._count_evictable(record, times)
-
-    def _count_evictable(self, record: PodRecord, times: int) -> None:
-        row = self.nodes.row_of(record.node)
-        if row is not None and record.shape is not None and self.may_be_evicted(record):
-            self.evictable.move(record.eviction_class, record.shape, row, times)
+            self.evictions.count(record, times)

@@ -100,7 +100,7 @@ def _without_nominated(job: Job, cluster: Cluster, trial: Trial) -> None:
     """Planning counts pods that are nominated to a node; they would be gone as well."""
     for other, node, _ in cluster.nominations:
         row = cluster.nodes.row_of(node)
-        if row is not None and other.shape is not None and not cluster.yields(other, job.preemptor):
+        if row is not None and other.shape is not None and not cluster.evictions.yields(other, job.preemptor):
             trial.place(row, other.shape, -1)
 
 

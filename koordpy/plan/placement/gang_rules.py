@@ -279,15 +279,15 @@ def _resources_missing(gangs: list[Gang], cluster: Cluster, culprit: str) -> Ref
 
 def _could_be_freed(name: str, gang: Gang, cluster: Cluster) -> int:
     """What evictions could add, and what victims are about to give back; that it fits is for the planner to say."""
-    if name not in cluster.resources.names or not cluster.evictable.in_use:
+    if name not in cluster.resources.names or not cluster.evictions.evictable.in_use:
         return 0
     if not all(member.preempts for member in gang.pending.values()):
         return 0
     queue = next((member.queue for member in gang.pending.values()), "")
     preemptor = Preemptor(min((member.priority for member in gang.pending.values()), default=_NOBODY), queue)
-    reach = cluster.reach(preemptor)
-    running = ((each.shape, int(each.counts.sum())) for each in cluster.evictable.counts(reach.classes))
-    leaving = ((pod.shape, 1) for pod in cluster.leaving_for(preemptor))
+    reach = cluster.evictions.reach(preemptor)
+    running = ((each.shape, int(each.counts.sum())) for each in cluster.evictions.evictable.counts(reach.classes))
+    leaving = ((pod.shape, 1) for pod in cluster.evictions.leaving_for(preemptor))
     return sum(amount_of(shape, name, cluster) * count for shape, count in (*running, *leaving) if shape is not None)
 
 
@@ -312,7 +312,9 @@ def _free(name: str, gangs: list[Gang], cluster: Cluster) -> int:
             max(gang.priority for gang in gangs), next((m.queue for gang in gangs for m in gang.pending.values()), "")
         ),
     )
-    yielding = (pod for pod in cluster.gangs.all_waiting() if pod.gang not in group and cluster.yields(pod, preemptor))
+    yielding = (
+        pod for pod in cluster.gangs.all_waiting() if pod.gang not in group and cluster.evictions.yields(pod, preemptor)
+    )
     for member in (*own, *yielding):  # those that merely wait at Permit are unreserved if need be
         if member.shape is not None:
             free += amount_of(member.shape, name, cluster)

@@ -104,7 +104,7 @@ def place_nominated(member: PodRecord, job: Job, cluster: Cluster, trial: Trial)
     preemptor = Preemptor(member.priority, member.queue)
     for other, node, _ in cluster.nominations:
         row = cluster.nodes.row_of(node)
-        if row is None or other.shape is None or other.uid in job.by_uid or cluster.yields(other, preemptor):
+        if row is None or other.shape is None or other.uid in job.by_uid or cluster.evictions.yields(other, preemptor):
             continue
         trial.place(row, other.shape)
     return trial.mark() > 0

@@ -41,7 +41,7 @@ class Waiter(NamedTuple):
 
 def first_in_line(waiters: Iterable[Waiter], preemptor: Preemptor, cluster: Cluster) -> Waiter | None:
     """The most complete of those that a job does not go before."""
-    goes_before = cluster.eviction_policy.goes_before
+    goes_before = cluster.evictions.policy.goes_before
     entitled = [waiter for waiter in waiters if not goes_before(preemptor, waiter.preemptor)]
     return max(entitled, key=lambda waiter: (waiter.completeness, waiter.priority, waiter.key), default=None)
 

@@ -179,7 +179,7 @@ class CandidateSearch:
             for pod in cluster.pods_on(cluster.nodes.names[row])
             if self.reach.covers(pod)
             and pod.shape is not None
-            and cluster.may_be_evicted(pod)
+            and cluster.evictions.may_be_evicted(pod)
             and pod.uid not in self._staying
         ]
 
@@ -265,7 +265,7 @@ class _Filling:
         if self._refused is None:
             return accepted
         movable = np.zeros_like(accepted)
-        for each in cluster.evictable.counts(self._search.reach.classes):
+        for each in cluster.evictions.evictable.counts(self._search.reach.classes):
             movable[each.rows] = True
         return accepted & (movable | ~self._refused)
 

@@ -43,7 +43,7 @@ def find_preemption(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules
 
 def _find(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preemption | str:
     # As in kube-scheduler, a terminating pod that the job may take is as good as gone, and not evicted again.
-    leaving = cluster.leaving_for(job.preemptor)
+    leaving = cluster.evictions.leaving_for(job.preemptor)
     if not leaving:
         return _search(job, cluster, profiles, rules)
     behind = {pod.uid: pod for pod in _left_behind(job, cluster)}
@@ -68,16 +68,18 @@ def _find(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Preem
 def _displaced(found: Preemption, job: Job, cluster: Cluster) -> tuple[PodRecord, ...]:
     """Less important pods that are nominated to nodes that victims leave: they will not get that room now."""
     nominated_to = {each.node for each in found.nominations}
-    nodes = {pod.node for pod in found.victims} | {pod.node for pod in cluster.leaving.values()} & nominated_to
+    nodes = {pod.node for pod in found.victims} | {
+        pod.node for pod in cluster.evictions.leaving.values()
+    } & nominated_to
     nominated = (each.pod for node in sorted(nodes) for each in cluster.nominations.on(node))
-    return tuple(pod for pod in nominated if pod.uid not in job.by_uid and cluster.yields(pod, job.preemptor))
+    return tuple(pod for pod in nominated if pod.uid not in job.by_uid and cluster.evictions.yields(pod, job.preemptor))
 
 
 def _left_behind(job: Job, cluster: Cluster) -> Iterator[PodRecord]:
     """Of gangs that are leaving as a whole for this job: whoever led before us did not get to these."""
-    gangs = {cluster.gangs.get(pod.gang) for pod in cluster.leaving.values() if pod.preempted_for == job.name}
+    gangs = {cluster.gangs.get(pod.gang) for pod in cluster.evictions.leaving.values() if pod.preempted_for == job.name}
     members = (pod for gang in gangs if gang is not None and _is_broken(gang) for pod in gang.bound.values())
-    return (pod for pod in members if pod.told_for == job.name and cluster.may_be_evicted(pod))
+    return (pod for pod in members if pod.told_for == job.name and cluster.evictions.may_be_evicted(pod))
 
 
 def _is_broken(gang: Gang) -> bool:
@@ -94,7 +96,7 @@ def _search(job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> Pre
 
 def _waits_for_victims(job: Job, cluster: Cluster, profiles: Profiles) -> bool:
     """Victims are still terminating on a node that a member is nominated to, and that it could still use."""
-    nodes = {pod.node for pod in cluster.leaving_for(job.preemptor) if pod.preempted_for}
+    nodes = {pod.node for pod in cluster.evictions.leaving_for(job.preemptor) if pod.preempted_for}
     return any(
         member.nominated_node in nodes and _may_use(member, member.nominated_node, job, cluster, profiles)
         for member in job.members

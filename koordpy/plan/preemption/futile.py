@@ -36,7 +36,7 @@ def why_not(job: Job, cluster: Cluster, profiles: Mapping[str, Profile], answer:
     if refusal is not None:
         fit, of = refusal.fit
         return f"would fit {fit} of {of} members even with everything of lower priority gone{_lacking(refusal)}"
-    if not cluster.reach(job.preemptor).of_gangs(job.gangs):
+    if not cluster.evictions.reach(job.preemptor).of_gangs(job.gangs):
         return "no pod of lower priority could be evicted"
     return "no set of victims was found that lets the whole job in"
 
@@ -63,7 +63,7 @@ def _for_pod(job: Job, cluster: Cluster, profile: Profile) -> str:
     if profile.within is not None:
         lost = lost | (nodes.live & ~profile.within)
     has_victims = np.zeros(nodes.capacity, dtype=np.bool_)
-    for each in cluster.evictable.counts(cluster.reach(job.preemptor).of_gangs(job.gangs).classes):
+    for each in cluster.evictions.evictable.counts(cluster.evictions.reach(job.preemptor).of_gangs(job.gangs).classes):
         has_victims[each.rows] = True
     counts[_NOT_HELPFUL] = int(np.count_nonzero(lost))
     counts[_NO_VICTIMS] = int(np.count_nonzero(nodes.live & ~lost & ~has_victims))
@@ -84,7 +84,7 @@ def _reasons_without(job: Job, shape: Shape, cluster: Cluster, profile: Profile,
     """Why these nodes, `[N]`, would refuse a pod without their victims."""
     if not among.any():
         return Counter()
-    reach = cluster.reach(job.preemptor).of_gangs(job.gangs)
+    reach = cluster.evictions.reach(job.preemptor).of_gangs(job.gangs)
     counts: Counter[Reason] = Counter()
     rows = among.nonzero()[0].tolist()
     if len(rows) > _ASKED_ONE_BY_ONE or not minds_others(shape, cluster, profile):
@@ -119,7 +119,7 @@ def minds_others(shape: Shape, cluster: Cluster, profile: Profile) -> bool:
 
 def _evictable_on(row: int, reach: Reach, cluster: Cluster) -> list[PodRecord]:
     pods = cluster.pods_on(cluster.nodes.names[row])
-    return [pod for pod in pods if reach.covers(pod) and cluster.may_be_evicted(pod)]
+    return [pod for pod in pods if reach.covers(pod) and cluster.evictions.may_be_evicted(pod)]
 
 
 def _only(row: int, among: Bools) -> Bools:

@@ -48,7 +48,7 @@ class _Search:
 
     def __init__(self, job: Job, cluster: Cluster, profiles: Profiles, rules: Rules) -> None:
         self._job, self._cluster, self._profiles, self._rules = job, cluster, profiles, rules
-        self._reach = cluster.reach(job.preemptor).of_gangs(job.gangs)
+        self._reach = cluster.evictions.reach(job.preemptor).of_gangs(job.gangs)
         self._budget = Budget(_DRY_RUNS)
 
     def run(self) -> Preemption | str:

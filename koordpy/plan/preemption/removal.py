@@ -16,9 +16,9 @@ def take_off_all(reach: Reach, cluster: Cluster, trial: Trial) -> None:
 
     Of a gang that can spare some members and not all, all leave here: whoever searches must ask how many may.
     """
-    trial.place_counts(cluster.evictable.by_shape(reach.classes), -1)
+    trial.place_counts(cluster.evictions.evictable.by_shape(reach.classes), -1)
     staying = (cluster.pods[uid] for uid in bound_to_stay(reach, cluster))
-    put_back((pod for pod in staying if cluster.may_be_evicted(pod) and reach.covers(pod)), cluster, trial)
+    put_back((pod for pod in staying if cluster.evictions.may_be_evicted(pod) and reach.covers(pod)), cluster, trial)
 
 
 def cannot_go_whole(reach: Reach, cluster: Cluster) -> Iterator[Gang]:
@@ -26,7 +26,7 @@ def cannot_go_whole(reach: Reach, cluster: Cluster) -> Iterator[Gang]:
     for gang in cluster.gangs:
         if not gang.bound or not any(each in reach for each in gang.eviction_classes):
             continue
-        if gang.expendable < len(gang.bound) and not cluster.may_go_whole(gang, reach):
+        if gang.expendable < len(gang.bound) and not cluster.evictions.may_go_whole(gang, reach):
             yield gang
 
 

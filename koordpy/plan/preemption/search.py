@@ -63,7 +63,7 @@ def _counted(number: int, what: str) -> str:
 
 def search(job: Job, cluster: Cluster, profiles: Profiles, budget: Budget | None = None) -> Preemption | str:
     """The cheapest preemption that was found; the state is left as it was."""
-    reach, budget = cluster.reach(job.preemptor).of_gangs(job.gangs), budget or Budget(_DRY_RUNS)
+    reach, budget = cluster.evictions.reach(job.preemptor).of_gangs(job.gangs), budget or Budget(_DRY_RUNS)
     if not reach:
         return why_not(job, cluster, profiles)
     fewest_classes = 1
@@ -126,7 +126,7 @@ def _solve(reach: Reach, job: Job, cluster: Cluster, profiles: Profiles, budget:
     if placements is None:
         return None
     victims = candidates.ledger.victims
-    if any(not cluster.may_go_whole(gang, reach) for gang in candidates.ledger.overspent(victims)):
+    if any(not cluster.evictions.may_go_whole(gang, reach) for gang in candidates.ledger.overspent(victims)):
         return None
     if not _works(placements, victims, job, cluster, profiles):
         return None
@@ -166,7 +166,7 @@ def fewest(
         pod
         for pod in cluster.pods.values()
         if reach.covers(pod)
-        and cluster.may_be_evicted(pod)
+        and cluster.evictions.may_be_evicted(pod)
         and pod.uid not in staying
         and (everywhere or pod.node in nodes)
     ]
@@ -194,7 +194,7 @@ def _not_spared(reach: Reach, cluster: Cluster) -> set[str]:
     """UIDs of those that stay of gangs that can spare some: the least important are those that may go."""
     staying: set[str] = set()
     for gang in cannot_go_whole(reach, cluster):
-        may_go = [pod for pod in gang.bound.values() if cluster.may_be_evicted(pod) and reach.covers(pod)]
+        may_go = [pod for pod in gang.bound.values() if cluster.evictions.may_be_evicted(pod) and reach.covers(pod)]
         staying |= {pod.uid for pod in sorted(may_go, key=importance)[: max(0, len(may_go) - gang.expendable)]}
     return staying
 

@@ -95,7 +95,7 @@ class Views:
             return True
         nominated = [each for job in subject.group or (subject.key,) for each in self._cluster.nominations.of(job)]
         nodes = {each.node for each in nominated}
-        return any(pod.node in nodes and pod.preempted_for for pod in self._cluster.leaving.values())
+        return any(pod.node in nodes and pod.preempted_for for pod in self._cluster.evictions.leaving.values())
 
     def message_of(self, subject: Subject, ticket: Ticket | None) -> str:
         """Word for word what the condition of its pods says."""

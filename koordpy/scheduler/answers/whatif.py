@@ -250,7 +250,7 @@ class WhatIfs:
     def _evicting(self, subject: Subject, job: Job, found: Preemption) -> _Played:
         """Its victims are gone, and it is where they were."""
         cluster = self._sandbox.cluster
-        leaving = found.victims or tuple(cluster.leaving_for(job.preemptor))
+        leaving = found.victims or tuple(cluster.evictions.leaving_for(job.preemptor))
         slowest = max(leaving, key=lambda pod: (pod.grace_s, pod.key), default=None)
         for pod in leaving:
             self._names[pod.uid] = subjects.of_pod(pod, cluster).name

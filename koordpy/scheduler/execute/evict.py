@@ -107,7 +107,7 @@ class Evictor:
 
     def refused(self, preemptor: Preemptor) -> str:
         """Why a pod within a job's reach is not evicted although its labels allow it; empty if there is none."""
-        pods, may_take = self._cluster.pods, self._cluster.eviction_policy.may_take
+        pods, may_take = self._cluster.pods, self._cluster.evictions.policy.may_take
         whys = (
             why for uid, why in self._refused.items() if uid in pods and may_take(preemptor, pods[uid].eviction_class)
         )
@@ -233,7 +233,7 @@ class Evictor:
         # It may have finished by itself, or be terminating anyway.
         if not self._goes_on(run) or current is None or current.terminating or victim.uid in run.missing:
             return
-        if self._cluster.may_be_evicted(current):
+        if self._cluster.evictions.may_be_evicted(current):
             await self._patiently(run, current, step)
         else:
             self._withdraw(run, current.key, "this victim is protected by now", at_once=True)

@@ -78,7 +78,7 @@ class Admission:
         for nomination in self._cluster.nominations if len(self._cluster.nominations) else ():
             pod = nomination.pod
             row = self._book.tree.rows.get(pod.queue) if pod.queue else None
-            if row is None or pod.node or pod.uid in job.by_uid or self._cluster.yields(pod, job.preemptor):
+            if row is None or pod.node or pod.uid in job.by_uid or self._cluster.evictions.yields(pod, job.preemptor):
                 continue
             booked.append((row, self._book.amounts(pod.own_shape), pod.preemptible))
         for row, amounts, preemptible in booked:

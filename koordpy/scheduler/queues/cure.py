@@ -114,7 +114,8 @@ class Cure:
 
     def _may_go(self, unit: Unit, protected: set[str]) -> bool:
         return all(
-            pod.preemptible and pod.uid not in protected and self._cluster.may_be_evicted(pod) for pod in unit.pods
+            pod.preemptible and pod.uid not in protected and self._cluster.evictions.may_be_evicted(pod)
+            for pod in unit.pods
         )
 
     def _covering(self, job: Job, way: Way, excess: Ints) -> list[Unit]:
@@ -166,7 +167,7 @@ class Cure:
         return Preemption(covering.pods, placed, Cost(), claim=claim.basis.name, why=self._reclaim.why(claim))
 
     def _planned_without(self, job: Job, victims: tuple[PodRecord, ...], plan: Planner) -> Plan | Refusal:
-        leaving = [pod for pod in self._cluster.leaving_for(job.preemptor) if pod not in victims]
+        leaving = [pod for pod in self._cluster.evictions.leaving_for(job.preemptor) if pod not in victims]
         with Trial(self._cluster.occupancy) as trial:
             take_off((*victims, *leaving), self._cluster, trial)
             return plan(job)

@@ -124,7 +124,7 @@ class Reclaim:
         rows, usage = self._book.tree.rows, self._book.usage
         leaving = [
             (rows[pod.queue], self._book.amounts(pod.own_shape), pod.preemptible)
-            for uid in {*self._cluster.leaving, *self._victims()}
+            for uid in {*self._cluster.evictions.leaving, *self._victims()}
             if (pod := self._cluster.pods.get(uid)) is not None and pod.node and pod.queue in rows
         ]
         for row, amounts, preemptible in leaving:
@@ -141,7 +141,9 @@ class Reclaim:
     def _on(self, claim: Claim, job: Job, search: Search) -> Preemption | str:
         claiming = replace(job, claim=claim.basis.name)
         protected = self.within_minimum_run_time(self._book.tree.reclaim_min_runtime)
-        protected |= self._policy.begin_claim(claim, self._cluster.leaving.values(), self._cluster.pods.values())
+        protected |= self._policy.begin_claim(
+            claim, self._cluster.evictions.leaving.values(), self._cluster.pods.values()
+        )
         try:
             with self._cluster.shielded(protected):
                 found = search(claiming)

@@ -272,7 +272,7 @@ class Backfill:
         has_it = reserved is not None and reserved.key == ticket.key
         if not (has_it and self._calls.has_come) and self._owed != ticket.key:
             return None
-        if any(pod.preempted_for == job.name for pod in self._cluster.leaving.values()):
+        if any(pod.preempted_for == job.name for pod in self._cluster.evictions.leaving.values()):
             return None  # they leave for it already
         victims = {pod.uid: pod for pod in self._whole(self.backfilled.overdue(now))}
         answer = self._plan_without(job, victims.values())

@@ -69,7 +69,7 @@ class Backfilled:
         found = []
         for pod in self._cluster.pods.values():
             until = self.until(pod) if pod.node else None
-            if until is None or not self._cluster.may_be_evicted(pod):
+            if until is None or not self._cluster.evictions.may_be_evicted(pod):
                 continue
             if until <= now or end_of(pod, self._cluster, now) == NEVER:  # the annotation has whole seconds, rounded up
                 found.append(pod)
@@ -82,7 +82,7 @@ class Backfilled:
         if pod.terminating:
             return now
         at = end_of(pod, self._cluster, now)
-        if at == NEVER and self.until(pod) is not None and self._cluster.may_be_evicted(pod):
+        if at == NEVER and self.until(pod) is not None and self._cluster.evictions.may_be_evicted(pod):
             return max(now, reserved_start)
         return at
 

@@ -121,7 +121,7 @@ def priority_raised(question: Question) -> Iterator[AnyChange | None]:
     if not all(sandbox.planning.profiles[member.scheduler].preempts for member in job.members):
         return
     least = min(member.priority for member in job.members)
-    running = {pod.priority for pod in sandbox.cluster.pods.values() if sandbox.cluster.may_be_evicted(pod)}
+    running = {pod.priority for pod in sandbox.cluster.pods.values() if sandbox.cluster.evictions.may_be_evicted(pod)}
     levels = sorted(each for each in running if least <= each < _HIGHEST)
     victims: dict[int, list[str]] = {}
 
