@@ -76,3 +76,18 @@ async def test_a_job_that_needs_no_change_is_given_no_advice(world: World) -> No
     await world.pods("a", cpu=2)
     await world.bound("a")
     assert condition(world.pod("a")).get("message", "") == ""
+
+
+async def test_a_refusal_that_others_have_made_untrue_is_said_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advisor, "_OLD_S", 0.5)
+    await world.nodes(2, cpu=2)
+    await world.pods("notebook", cpu=2)
+    await world.bound("notebook")
+    await world.kai("g", 2)
+    await world.kai_pods("g-1", "g-2", gang="g", cpu=2)
+    await world.all_say("1 of 2 members fit", "g-1", "g-2")
+    await world.pods("other", cpu=2)  # takes the room that the message counts, and wakes nobody
+    await world.bound("other")
+    await world.all_say("0/2 nodes are available: 2 Insufficient cpu. gang {ns}/g: 0 of 2 members fit", "g-1", "g-2")

@@ -363,3 +363,24 @@ def test_how_often_pods_enter_a_queue_is_counted_in_pods():
     before = metrics.incoming_pods("active", "GangChange")._value.get()
     bench.queue.update("gang", priority=0, created=0.0, pods=7, ready=True)
     assert metrics.incoming_pods("active", "GangChange")._value.get() == before + 7
+
+
+def test_an_old_refusal_is_made_anew_and_the_job_keeps_its_place():
+    bench = Bench()
+    bench.add("a", created=1)
+    ticket = bench.add_unschedulable("a")
+    since = ticket.since
+    bench.now += 100
+    assert bench.queue.renew("a", older_than_s=60.0)
+    bench.add_unschedulable("a")
+    assert (ticket.since, ticket.flushed) == (since, False)
+
+
+def test_a_refusal_that_is_not_old_is_left_alone():
+    bench = Bench()
+    bench.add("a")
+    ticket = bench.add_unschedulable("a")
+    bench.now += 60
+    assert not bench.queue.renew("a", older_than_s=60.0)
+    assert not bench.queue.renew("unknown", older_than_s=0.0)
+    assert ticket.state is State.UNSCHEDULABLE

@@ -114,6 +114,7 @@ class Replay:
             "served": sinks.gang_objects_served,
             "run_times": parts.learnt.restore,
             "give_advice": parts.advice.give,
+            "renew_refusal": partial(advisor.renew, parts),
             "tell_advice": partial(advisor.tell, parts),
             "forget_advice": parts.advice.forget,
             "start_over": self._start_over,

@@ -2,6 +2,9 @@
 
 It asks what a user would ask, and gets the same answer: so the condition, the event and `koordpy explain` never
 disagree. It works in a small share of the time, and rests in between; what it finds is told like any refusal.
+
+A refusal that is old is not thought about: its job is attempted again first. Advice of now beside the counts of an hour
+ago would contradict them.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from koordpy.scheduler.queue.ticket import Ticket
 
 _LOOK_EVERY_S = 1.0
 _SHARE = 0.05  # of the time, at most
+_OLD_S = 60.0  # a refusal
 _WRITES_PER_S = 50  # to the members of the jobs that it thinks about
 _DAY_S = 86_400.0
 
@@ -64,6 +68,8 @@ class Advisor:
         if ticket is None or ticket.refusal is None or subject is None:
             self._act(("forget_advice", key), lambda: self._parts.advice.forget(key))
             return 0
+        if self._act(("renew_refusal", key), lambda: renew(self._parts, key)):
+            return 0
         message = ticket.refusal.message
         try:
             explanation = await self._answering().explain_subject(subject)
@@ -81,6 +87,14 @@ class Advisor:
             return subjects.of_gang(group[0], self._parts.cluster)
         pod = self._parts.cluster.pods.get(ticket.key)
         return Subject(pod=pod) if pod is not None else None
+
+
+def renew(parts: Parts, key: str) -> bool:
+    """An old refusal is made anew, and thought about then."""
+    renewed = parts.queue.renew(key, _OLD_S)
+    if renewed:
+        parts.advice.put_off(key)
+    return renewed
 
 
 def tell(parts: Parts, key: str, message: str) -> int:

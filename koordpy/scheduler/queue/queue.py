@@ -347,6 +347,22 @@ class JobQueue:
                 first.flushed = True
                 self._activate_equivalent(equivalence)
 
+    def renew(self, key: str, older_than_s: float) -> bool:
+        """Try a job again because its refusal is old, and what it says may be untrue by now; it keeps its place.
+
+        Others may have taken the room that it counts. Nothing that could help has happened since, so the job is not
+        expected to start: where it does, a wake-up was missed, and it counts as `flushed`.
+        """
+        ticket = self._tickets.get(key)
+        if ticket is None or ticket.state is not State.UNSCHEDULABLE:
+            return False
+        if self._clock() - ticket.unschedulable_since <= older_than_s:
+            return False
+        ticket.flushed = True
+        self._leave_class(ticket)
+        self._activate(ticket, "UnschedulableTimeout")
+        return True
+
     def seconds_to_next(self) -> float | None:
         """Until the next back-off ends; None when nothing is backing off."""
         first = self._backoff.first()
@@ -382,7 +398,8 @@ class JobQueue:
             ticket.failures += 1
             ticket.ready_at = now + delay
             ticket.early_wake_used = False
-        ticket.since = self._wall()
+        if not ticket.flushed:  # else nothing gave it a chance, and others of its age would be put before it for that
+            ticket.since = self._wall()
         ticket.urgent = ticket.yielded = False
         return True
 
