@@ -76,7 +76,8 @@ class PostFilter:
         holders = self._holders(job, answer, yielding)
         if not self._may_preempt(job, answer):
             leaving = self._leaving(job, answer, yielding)
-            return Decision(_told(job, answer, when_empty, (*holders, *leaving)), tuple(yielding))
+            told = _told(job, answer, when_empty, (*holders, *leaving), nodes=len(self._cluster.nodes))
+            return Decision(told, tuple(yielding))
         with metrics.stage("PostFilter", job.members[0].scheduler), self._without(yielding):
             found = self._preempt(job, yielding)
         if found.preemption is not None:
@@ -84,7 +85,13 @@ class PostFilter:
         elif found.message != WAITS:
             holders += self._leaving(job, answer, yielding)
         return Decision(
-            _told(job, _with_tail(answer, f"preemption: {found.message}"), when_empty, holders),
+            _told(
+                job,
+                _with_tail(answer, f"preemption: {found.message}"),
+                when_empty,
+                holders,
+                nodes=len(self._cluster.nodes),
+            ),
             (*yielding, *found.yielding),
             found.preemption,
             found.hold,
@@ -273,12 +280,14 @@ def _scarce(refusal: Refusal) -> str:
     return max(lacking, key=lambda name: (lacking[name], name), default="")
 
 
-def _told(job: Job, answer: Plan | Refusal, when_empty: Refusal | None, holders: Iterable[str]) -> Plan | Refusal:
-    """With who holds what the job would need, and whether it could ever fit."""
+def _told(
+    job: Job, answer: Plan | Refusal, when_empty: Refusal | None, holders: Iterable[str], *, nodes: int
+) -> Plan | Refusal:
+    """With who holds what the job would need, and whether it could ever fit. Of no nodes at all nobody can say that."""
     refusal = answer if isinstance(answer, Refusal) else answer.missing
     if refusal is None:
         return answer
-    more = [*holders, *([_never(job, when_empty, refusal)] if when_empty is not None else [])]
+    more = [*holders, *([_never(job, when_empty, refusal)] if when_empty is not None and nodes else [])]
     message = "; ".join([refusal.message.removesuffix("."), *more]) if more else refusal.message
     # A node that comes makes never a matter of time, also one that is full: the job is tried, to say something else.
     wake_on = refusal.wake_on | (_OTHER_NODES if when_empty is not None and refusal.wake_on else EventKind.NONE)

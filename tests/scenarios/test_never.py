@@ -186,3 +186,9 @@ async def test_nobody_is_in_the_way_of_a_gang_that_gathers_where_no_node_has_the
     await world.pods("a-1", "a-2", gang="a", cpu=1)
     await world.says("a-1", NEVER)
     assert (await explained(world, "a"))["inTheWay"] == []
+
+
+async def test_without_any_node_nothing_is_said_of_an_empty_cluster(world: World) -> None:
+    await world.pods("p", cpu=1)
+    await world.says("p", "no nodes available to schedule pods")
+    assert NEVER not in told(world, "p")
