@@ -283,11 +283,17 @@ def _scarce(refusal: Refusal) -> str:
 def _told(
     job: Job, answer: Plan | Refusal, when_empty: Refusal | None, holders: Iterable[str], *, nodes: int
 ) -> Plan | Refusal:
-    """With who holds what the job would need, and whether it could ever fit. Of no nodes at all nobody can say that."""
+    """With who holds what the job would need, and whether it could ever fit.
+
+    That is a statement about room: nothing is said of it where there are no nodes, or where the refusal names what is
+    wrong with the job itself, such as a claim that does not exist.
+    """
     refusal = answer if isinstance(answer, Refusal) else answer.missing
     if refusal is None:
         return answer
-    more = [*holders, *([_never(job, when_empty, refusal)] if when_empty is not None and nodes else [])]
+    was_placed = bool(refusal.counts) or refusal.fit[1] > 1
+    never = [_never(job, when_empty, refusal)] if when_empty is not None and nodes and was_placed else []
+    more = [*holders, *never]
     message = "; ".join([refusal.message.removesuffix("."), *more]) if more else refusal.message
     # A node that comes makes never a matter of time, also one that is full: the job is tried, to say something else.
     wake_on = refusal.wake_on | (_OTHER_NODES if when_empty is not None and refusal.wake_on else EventKind.NONE)
