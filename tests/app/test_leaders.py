@@ -38,9 +38,10 @@ async def test_a_stopped_leader_is_succeeded_and_writes_nothing_more_when_it_goe
     ):
         leader, standby = await _who_leads(one, two)
         first = await _holder(real)
-        await add_pods(real.client, 400, "400m")  # exactly as many as there is room for
+        await add_pods(real.client, 200, "400m", name="first")
         await leader.until(lambda: binds.count() > 50, every=0.01)
         leader.signal(signal.SIGSTOP)
+        await add_pods(real.client, 200, "400m", name="second")  # exactly as many as there is room for
         await standby.until(lambda: binds.count() == 400)
         assert await _holder(real) != first
         leader.signal(signal.SIGCONT)

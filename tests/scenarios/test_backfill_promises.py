@@ -189,7 +189,7 @@ async def test_nobody_is_evicted_but_who_was_backfilled(world: World) -> None:
     """`before` was there first and overruns as `small` does; only `small` was let in on its word."""
     world.observer.evictions.by_right = True
     await world.nodes(3, cpu=1)
-    await world.timed("before", seconds=2)
+    await world.timed("before", seconds=SOON_S // 2)
     await world.timed("busy", seconds=SOON_S)
     await world.starts_now("before", "busy")
     await gang(world, "two", 2, 100)
