@@ -9,10 +9,13 @@ DEMO_VENV := .venv-demo
 
 # Markers of pyproject.toml: `make quick LEFT_OUT='real or random'`.
 LEFT_OUT ?=
-# One more than there are cores: tests wait for control planes half of the time.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+# One more than there are cores: some tests wait for processes.
+WORKERS ?= $(shell expr $(CORES) + 1)
+# Tests on a real control plane wait for it most of the time: with as few workers as the others, two cores idle.
+REAL_WORKERS ?= $(shell expr $(CORES) \* 3)
 # Files in the order of tests/conftest.py, which begins with those that take long.
-PYTEST = -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(LEFT_OUT),-m 'not ($(LEFT_OUT))')
+PYTEST = -m pytest --dist loadfile --no-loadscope-reorder
 # From 3.12 on Python itself tells which lines run (sys.monitoring), which costs next to nothing.
 COUNTS_LINES = $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'
 
@@ -49,14 +52,18 @@ check: lint quick ## the inner loop: lint, types and the quick tests, in 80 seco
 
 quick: LEFT_OUT = real or process or random
 quick: $(READY) ## the tests that need no control plane, no process of their own and no random worlds by the hundred
-	@$(BIN)/python $(PYTEST) -q
+	@$(BIN)/python $(PYTEST) -n $(WORKERS) -q -m 'not ($(LEFT_OUT))'
+
+# Those that wait, then those that work: beside each other, the first would be late. $(1) is what runs Python.
+EVERY_TEST = { $(1) $(PYTEST) -n $(REAL_WORKERS) -m real; waiting=$$?; \
+	$(1) $(PYTEST) -n $(WORKERS) -m 'not real' && [ $$waiting = 0 ]; }
 
 test: controlplane ## every test, the ones on a real kube-apiserver included; from Python 3.12 on with coverage
-	@if $(COUNTS_LINES); then $(MAKE) --no-print-directory coverage; else $(BIN)/python $(PYTEST); fi
+	@if $(COUNTS_LINES); then $(MAKE) --no-print-directory coverage; else $(call EVERY_TEST,$(BIN)/python); fi
 
 coverage: controlplane ## every test, and how much of koordpy they run (on Python 3.11 it takes two and a half times as long)
 	@rm -f .coverage .coverage.*
-	@if $(COUNTS_LINES); then export COVERAGE_CORE=sysmon; fi; $(BIN)/coverage run $(PYTEST); result=$$?; \
+	@if $(COUNTS_LINES); then export COVERAGE_CORE=sysmon; fi; $(call EVERY_TEST,$(BIN)/coverage run); result=$$?; \
 	$(BIN)/coverage combine --quiet && echo "coverage: $$($(BIN)/coverage report --format=total) % of the lines in koordpy/ were run"; \
 	exit $$result
 
