@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.live import framework, kai, manifests, queues, volcano
+from bench.live import asking, framework, kai, manifests, queues, volcano
 from bench.live.framework import AS_SHIPPED, Tuning
 from bench.live.manifests import ManifestsOf
 from bench.live.objects import Json
@@ -40,8 +40,16 @@ def koordpy(site: Site) -> list[str]:
     return [sys.executable, "-m", "koordpy", *koordpy_flags(site)]
 
 
-def koordpy_flags(site: Site) -> list[str]:
-    flags = ("--leader-elect=false", "--bind-address=127.0.0.1", "--port=0", "--log-level=warning")
+def koordpy_asked(site: Site) -> list[str]:
+    return [sys.executable, "-m", "koordpy", *koordpy_flags(site, port=asking.PORT)]
+
+
+def asker(_: Site) -> list[str]:
+    return [sys.executable, "-m", "bench.live.asking", str(asking.PORT)]
+
+
+def koordpy_flags(site: Site, port: int = 0) -> list[str]:
+    flags = ("--leader-elect=false", "--bind-address=127.0.0.1", f"--port={port}", "--log-level=warning")
     return ["run", f"--kubeconfig={site.kubeconfig}", *flags]
 
 
@@ -125,6 +133,13 @@ KOORDPY = Scheduler(
 )
 _ALL = (
     KOORDPY,
+    replace(
+        KOORDPY,
+        name="koordpy-asked",
+        command=koordpy_asked,
+        configuration=f"{asking.ASKERS} clients ask what-if without a pause; CPU and memory are with theirs",
+        beside={"asker": asker},
+    ),
     _kube_scheduler("kube-scheduler", FAST_KUBE),
     _kube_scheduler("kube-scheduler-default", AS_SHIPPED),
     _koord_scheduler("koord-scheduler", tuning=FAST_KOORD),
