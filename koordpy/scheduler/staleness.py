@@ -77,6 +77,8 @@ class Staleness:
         demands = tuple(demands_of_gang(gang))
         if gang.spec.subgroups is None:  # whatever the match policy says about those who run
             demands = (replace(demands[0], counted=there, mode="Strict"),)
+        if any(len(demand.members) < demand.needed for demand in demands):
+            return False  # some were not made again: planning takes for granted that they are there
         members = tuple(member for demand in demands for member in demand.members)
         return is_whole(self._planning.plan(Job(gang.id, members, demands)))
 

@@ -45,3 +45,14 @@ def test_a_gang_that_became_complete_in_this_very_moment_stays(rig: GangRig):
 def test_a_gang_whose_missing_member_fits_by_now_stays(rig: GangRig):
     rig.node("n2", cpu=1)
     assert evicted(rig) == []
+
+
+def test_a_gang_of_which_a_member_was_not_made_again_goes_though_the_others_would_fit():
+    rig = GangRig()
+    rig.node("n1", cpu=2)
+    rig.gang("a", 3, says={**GRACE, "gang.scheduling.koordinator.sh/match-policy": "only-waiting"})
+    rig.member("a-1", "a", on="n1")
+    rig.member("a-2", "a")
+    rig.settle()
+    rig.hand_clock.now += 21
+    assert evicted(rig) == ["a-1"]
