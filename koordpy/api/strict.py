@@ -141,7 +141,7 @@ def _without_none(kind: Any) -> Any:
     """`X` of `X | None`."""
     if get_origin(kind) not in (Union, types.UnionType):
         return kind
-    return next(each for each in get_args(kind) if each is not types.NoneType)
+    return Union[tuple(each for each in get_args(kind) if each is not types.NoneType)]  # noqa: UP007 - as many as there are
 
 
 # --- in words ---
@@ -175,6 +175,11 @@ def _wanted(kind: Any) -> str:
 
 
 def _choices(kind: Any) -> tuple[Any, ...]:
+    """Also of `bool | Literal["On", "Off"]`, as YAML makes a bool of one spelling and text of another."""
+    if get_origin(kind) in (Union, types.UnionType):
+        return tuple(choice for each in get_args(kind) for choice in _choices(each))
+    if kind is bool:
+        return ("true", "false")
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 

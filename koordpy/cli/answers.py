@@ -101,12 +101,13 @@ def whatif(
 def _body(filename: str | None) -> bytes:
     if filename is None:
         return b""
-    if filename == "-":
-        return sys.stdin.buffer.read()
     try:
-        return Path(filename).read_bytes()
+        body = sys.stdin.buffer.read() if filename == "-" else Path(filename).read_bytes()
     except OSError as error:
         raise click.BadParameter(f"{filename}: {error.strerror}", param_hint="--filename") from None
+    if not body.strip():  # without a body the question would be another one
+        raise click.BadParameter(f"{filename} has no objects", param_hint="--filename")
+    return body
 
 
 def _run(asking: Any) -> None:

@@ -122,7 +122,7 @@ def _what_if(answer: Json) -> Iterator[str]:
     if not answer["jobs"]:
         yield "nothing is pending"
     for job in answer["jobs"]:
-        verdict = _coloured(job["verdict"], _COLOURS[job["verdict"]])
+        verdict = _coloured(_verdict(job), _COLOURS[job["verdict"]])
         name = click.style(f"{job['namespace']}/{job['name']}", bold=True)
         yield f"{name}  {verdict}: {_start(job['start'])} ({job['start']['message']})"
         if job["together"]:
@@ -132,6 +132,12 @@ def _what_if(answer: Json) -> Iterator[str]:
         if job["explanation"]:
             yield f"  {job['explanation']['message']}"
             yield from (f"  {line}" if line else "" for line in _why(job["explanation"]))
+
+
+def _verdict(job: Json) -> str:
+    """A job that waits for others may start, though nobody knows when: that is no `never` to people."""
+    waits = job["verdict"] == "Never" and job["start"]["certainty"] == "Unknown"
+    return "Not now" if waits else str(job["verdict"])
 
 
 def _age(since: str, now: str) -> str:

@@ -17,6 +17,8 @@ Ask = Callable[[str, bytes | None], Awaitable[bytes]]
 @asynccontextmanager
 async def scheduler(server: str, service: str, kubeconfig: str | None, context: str | None) -> AsyncIterator[Ask]:
     """Asks the scheduler for a path; raises CannotStart with one line."""
+    if server and not server.startswith(("http://", "https://")):
+        raise CannotStart(f"--server {server}: wants a URL such as http://localhost:10251")
     if server:
         # Whoever names a kubeconfig wants to be known: a token is sent to no address without that.
         known = await load_credentials(kubeconfig, context) if kubeconfig or context else None

@@ -207,11 +207,13 @@ def _slices(levels: list[list[str]]) -> tuple[slice, ...]:
 
 
 def _path(row: int, parent: tuple[int, ...], verdicts: Mapping[str, Verdict], names: tuple[str, ...]) -> Ints:
-    """A path ends where parents are missing, and has no turn in a cycle."""
-    found = [row]
-    while (above := parent[found[-1]]) != ROOT and verdicts[names[above]].state is not QueueState.PARENT_CYCLE:
-        found.append(above)
-    return np.array(found, dtype=np.int64)
+    """A path ends where parents are missing, and has no turn in a cycle, also not in one of queues that are invalid."""
+    found = {row: None}  # in order
+    above = parent[row]
+    while above != ROOT and above not in found and verdicts[names[above]].state is not QueueState.PARENT_CYCLE:
+        found[above] = None
+        above = parent[above]
+    return np.array(list(found), dtype=np.int64)
 
 
 def _below(paths: Sequence[Ints]) -> tuple[tuple[int, ...], ...]:

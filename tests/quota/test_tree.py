@@ -54,6 +54,18 @@ def test_a_queue_that_is_its_own_parent_is_a_cycle():
     assert state(tree_of([queue("a", "a")]), "a")[1] == "it is its own ancestor: a below a"
 
 
+@pytest.mark.timeout(10)
+def test_a_cycle_of_which_a_queue_is_invalid_has_an_end():
+    """Once the tree was walked upwards for ever, and the scheduler's memory grew until it was killed."""
+    for tree in (
+        tree_of([queue("a", "a", weight=-1)]),
+        tree_of([queue("a", "b", weight=-1), queue("b", "a", weight=-1), queue("c", "a")]),
+        tree_of([queue("a", "b", weight=-1), queue("b", "a"), queue("c", "b")]),
+    ):
+        assert state(tree, "a") == (QueueState.INVALID, "spec.resources.gpu.overQuotaWeight: -1 is negative")
+        assert {state(tree, name)[0] for name in tree.names} == {QueueState.INVALID}
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [

@@ -57,6 +57,11 @@ async def test_a_gang_whose_time_was_up_has_timed_out(world: World) -> None:
     await world.timed_out(*members("a", 3))
     await world.settled()
     assert await state(world, "a") == ("TimedOut", "TimedOut")
+    answer = await explained(world, "a")
+    assert answer["job"]["members"]["pending"] == 3
+    assert "annotation gang.scheduling.koordinator.sh/timeout is removed" in answer["job"]["expectedStart"]["message"]
+    (obstacle,) = (each for each in answer["inTheWay"] if each["kind"] == "Member")
+    assert obstacle["message"].startswith("3 members of it waited in vain")
 
 
 # --- reasons: constraints ---

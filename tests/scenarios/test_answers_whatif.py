@@ -13,6 +13,8 @@ from tests.scenarios.questions import WHATIF, Json, what_if
 from tests.scenarios.queueing import RUN_TIME
 from tests.scenarios.world import World
 
+POD_OF_ODD_SIZE = yaml.safe_dump(pod_json("p", cpu="1x")).encode()
+
 pytestmark = pytest.mark.usefixtures("patient")
 
 
@@ -94,6 +96,20 @@ async def test_an_empty_body_asks_about_what_is_pending(world: World) -> None:
     assert (await what_if(world))["jobs"][0]["verdict"] == "Never"
 
 
+async def test_nodes_that_are_added_stay_for_the_jobs_that_come_after_one_that_would_need_more(world: World) -> None:
+    """What would help the first is searched by adding still others, which must not take these away."""
+    await world.nodes(1, cpu=2)
+    await world.runs("old", "n1", cpu=2)
+    first = members(world, "a", 3, cpu=2)
+    last = pod_json("last", namespace=world.namespace, cpu=2, priority=-1)
+    answer = await what_if(world, *first, last, query="addNodes=1&like=n1")
+    refused, started = answer["jobs"]
+    (more,) = (each for each in refused["explanation"]["changes"] if each["kind"] == "NodeAdded")
+    assert more["count"] == 2
+    assert started["verdict"] == "Now"
+    assert started["placement"][0]["node"] == "n1-added-1"
+
+
 async def test_without_a_job_its_room_is_free(world: World) -> None:
     await world.nodes(1, cpu=2)
     await world.pods("old", cpu=2)
@@ -153,6 +169,8 @@ async def test_yaml_documents_are_read(world: World) -> None:
         (b'{"apiVersion": "v1", "kind": "Pod"}', "", 422, "metadata.name is missing"),
         (b'{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}', "", 422, "Secret default/s"),
         (b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}}', "", 422, "schedulerName"),
+        (POD_OF_ODD_SIZE, "", 422, "Pod default/p: spec.containers[0].resources.requests[cpu]: '1x' is not"),
+        (b"# nothing but words", "", 400, "the body has no objects"),
         (b"", "addNodes=x&like=n1", 400, "addNodes=x"),
         (b"", "addNodes=1&like=n9", 404, "node n9"),
         (b"", "withoutJob=default/none", 404, "job default/none"),

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from koordpy.api.answers import Explanation, Job, JobList, QueueJobs, QueueList, Start, WhatIf, not_found
+from koordpy.api.answers import Explanation, Job, JobList, QueueJobs, QueueList, Start, WhatIf, not_found, unreadable
 from koordpy.quota.answer import Moment, queue_list
 from koordpy.scheduler.answers import subjects
 from koordpy.scheduler.answers.amounts import instant
@@ -107,6 +107,8 @@ class Answering:
         """What would become of objects that do not exist."""
         ground = ground_of(query)
         found = documents(body) if len(body) <= _SMALL else await asyncio.to_thread(documents, body)
+        if body.strip() and not found:
+            raise unreadable("the body has no objects")
         classes, now = self._cluster.gangs.priority_classes, self._wall()
         sent = read(found, self._schedulers, classes, self._expand, now)
         pace = self._pace()

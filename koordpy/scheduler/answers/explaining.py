@@ -20,6 +20,7 @@ from koordpy.scheduler.answers.holders import Holder, holders_of
 from koordpy.scheduler.answers.missing import amounts_asked, missing_for
 from koordpy.scheduler.answers.obstacles import obstacles_of
 from koordpy.scheduler.answers.question import Question
+from koordpy.scheduler.answers.reasons import may_become_free
 from koordpy.state.arrays import Bools
 
 BUDGET_S = 0.1
@@ -83,6 +84,9 @@ def _holders(question: Question, job: Job | None, resources: list[str]) -> list[
     """Of what is missing; where nothing is, of what the job asks for, as its filters may mind who is there."""
     if job is None or not job.members:
         return []
+    held_back = question.sandbox.not_attempted(job, question.group)
+    if held_back is not None and not may_become_free(held_back):
+        return []  # a member is missing, or its queue: whoever runs has nothing to do with it
     if not resources and question.sandbox.planning.refusal_when_empty(job) is not None:
         return []  # no node has the label that it gathers by, say: then nobody is in its way
     within: Bools = question.allowed(job)

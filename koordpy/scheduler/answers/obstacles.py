@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from koordpy.api.answers import Missing, Obstacle
+from koordpy.api.keys import GANG_TIMEOUT
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement import fit
@@ -49,7 +50,14 @@ def _members(question: Question) -> Iterator[Obstacle]:
         gated = sorted(member.key for member in gang.absent.values() if member.gated and not member.terminating)
         for key in gated[:_MOST]:
             yield _member(key, "has scheduling gates")
-        lacks = gang.minimum - gang.collected - len(gated)
+        left_alone = sum(member.timed_out and not member.terminating for member in gang.absent.values())
+        if left_alone:
+            one = left_alone == 1
+            text = (
+                f"{left_alone} member{'' if one else 's'} of it waited in vain, and {'is' if one else 'are'} left alone"
+            )
+            yield _member(gang.name, f"{text} until the annotation {GANG_TIMEOUT} is removed")
+        lacks = gang.minimum - gang.collected - len(gated) - left_alone
         if not gang.initialised:
             yield _member(gang.name, f"its {gang.front_end.kind}, or a minimum, is missing")
         elif lacks > 0:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from koordpy.api.answers import Job, Members, Reason, Start, State
+from koordpy.api.keys import GANG_TIMEOUT
 from koordpy.api.times import seconds_of_instant
 from koordpy.plan.framework.answers import Refusal
 from koordpy.plan.framework.job import Job as PlannedJob
@@ -131,9 +132,12 @@ class Views:
             return Start(time=None, certainty="Now", message="it has not been attempted yet")
         if refusal is not None and refusal.never:
             return Start(time=None, certainty="Never", message="it would not fit on an empty cluster either")
-        if state in ("Incomplete", "TimedOut") or refusal is None:
-            return Start(time=None, certainty="Unknown", message="nobody knows when what it lacks will be there")
-        return Start(time=None, certainty="Unknown", message="not everything that it waits for declares its end")
+        waits_for = "not everything that it waits for declares its end"
+        if state == "TimedOut":
+            waits_for = f"when the annotation {GANG_TIMEOUT} is removed from its pods, or they are made again"
+        elif state == "Incomplete" or refusal is None:
+            waits_for = "nobody knows when what it lacks will be there"
+        return Start(time=None, certainty="Unknown", message=waits_for)
 
 
 def members_of(subject: Subject) -> Members:
@@ -144,7 +148,8 @@ def members_of(subject: Subject) -> Members:
     return Members(
         minimum=sum(gang.minimum for gang in subject.gangs),
         total=len(live),
-        pending=sum(len(gang.pending) + len(gang.assumed) for gang in subject.gangs),
+        pending=sum(len(gang.pending) + len(gang.assumed) for gang in subject.gangs)
+        + sum(member.timed_out and not member.bound for member in live),
         bound=sum(len(gang.bound) for gang in subject.gangs),
         gated=sum(member.gated for member in live),
     )

@@ -26,6 +26,7 @@ from koordpy.api.answers import (
     not_found,
     unreadable,
 )
+from koordpy.api.pod import Pod
 from koordpy.plan.framework.answers import Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.preemption.search import Preemption, is_whole
@@ -123,16 +124,8 @@ class WhatIfs:
             cluster.recount_queues()
         for version, gang_id, obj in sent.gangs:
             cluster.set_gang_object(version, gang_id, obj)
-        there = {record.key: record for record in cluster.pods.values()} if sent.pods else {}
-        uids = []
-        for pod in sent.pods:
-            known = there.get(pod.metadata.key)
-            if known is not None and known.node:
-                raise invalid(f"Pod {known.key} runs on node {known.node} already, and cannot be planned again")
-            meta = pod.metadata if known is None else msgspec.structs.replace(pod.metadata, uid=known.uid)
-            uids.append(cluster.upsert_pod(msgspec.structs.replace(pod, metadata=meta)).uid)
         found: dict[str, Subject] = {}
-        for uid in uids:
+        for uid in self._put(sent.pods):
             subject = subjects.of_pod(cluster.pods[uid], cluster)
             found.setdefault(subject.key, subject)
         for _, gang_id, _ in sent.gangs:
@@ -142,6 +135,21 @@ class WhatIfs:
         if not found and not sent.queues:
             found = subjects.pending(cluster, self._schedulers)
         return list(found.values())
+
+    def _put(self, pods: Sequence[Pod]) -> list[str]:
+        """Returns their UIDs."""
+        cluster, uids = self._sandbox.cluster, []
+        there = {record.key: record for record in cluster.pods.values()} if pods else {}
+        for pod in pods:
+            known = there.get(pod.metadata.key)
+            if known is not None and known.node:
+                raise invalid(f"Pod {known.key} runs on node {known.node} already, and cannot be planned again")
+            meta = pod.metadata if known is None else msgspec.structs.replace(pod.metadata, uid=known.uid)
+            record = cluster.upsert_pod(msgspec.structs.replace(pod, metadata=meta))
+            if record.own_shape is None:
+                raise invalid(f"Pod {record.key}: {record.defect}")
+            uids.append(record.uid)
+        return uids
 
     def _change(self, ground: Ground) -> None:
         cluster = self._sandbox.cluster

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -144,11 +145,15 @@ def added(cluster: Cluster, like: str, count: int) -> Iterator[None]:
 
 
 def add_nodes(cluster: Cluster, like: str, count: int) -> list[str]:
-    """Nodes that do not exist get rows; their names say what they are like."""
+    """Nodes that do not exist get rows; their names say what they are like.
+
+    They are names of no other node: what-if may have added some before the search for changes adds others.
+    """
     nodes = cluster.nodes
     model = nodes.row_of(like)
     assert model is not None
-    names = [f"{like}-added-{number}" for number in range(1, count + 1)]
+    free = (name for number in itertools.count(1) if nodes.row_of(name := f"{like}-added-{number}") is None)
+    names = list(itertools.islice(free, count))
     for name in names:
         row = nodes.open_row(name)
         cluster.census.fit(nodes.capacity)
