@@ -29,7 +29,7 @@ def pytest_configure() -> None:
     """Say that there is no current event loop: looptime looks for it, and the first look would make one for good."""
     asyncio.set_event_loop(None)
     # By default hypothesis fails an example that takes 200 ms: a timed assertion, on machines that are busy.
-    # The examples are the same in every run, so that what fails was broken by the change; `make fuzz-hostile` has others.
+    # The examples are the same in every run: what fails was broken by the change. `make fuzz-hostile` tries others.
     hypothesis.settings.register_profile("koordpy", deadline=None, derandomize="HOSTILE" not in os.environ)
     hypothesis.settings.load_profile("koordpy")
 
