@@ -43,7 +43,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from koordpy.quota.amounts import K
+from koordpy.quota.amounts import RESOURCES, K, quantity
 from koordpy.quota.levels import ROOT, Floats
 from koordpy.quota.tree import QueueTree
 from koordpy.quota.turns import dominant_share
@@ -92,6 +92,22 @@ class Claim:
     def is_empty(self) -> bool:
         """Whether the job may take from nobody: its own queue would be above its line."""
         return self._scope is None
+
+    def why_nothing(self) -> str:
+        """Why the job may take from nobody, in numbers; empty where it may."""
+        if self.is_empty:
+            row = self._path[0]
+            over = (
+                self._asks & self._tree.counted[row] & (self._usage.allocated[row] + self._request > self._lines[row])
+            )
+            kind = int(np.argmax(over))
+            amounts = (self._tree.quota[row][kind], self._usage.allocated[row][kind], self._request[kind])
+            quota, allocated, asked = (quantity(kind, float(each)) for each in amounts)
+            what = f"{RESOURCES[kind]} quota {quota}, allocated {allocated}, asked for {asked}"
+            return f"queue {self._tree.names[row]} may take back nothing: {what}"
+        if not self._reach.any():
+            return "no other queue has more than is its own"
+        return ""
 
     def reaches(self, victim: Taken) -> bool:
         """Whether a job may be taken at all: it is not its own queue's, and all on its way down are above the line."""

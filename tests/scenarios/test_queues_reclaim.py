@@ -43,6 +43,19 @@ async def test_a_queue_within_its_quota_loses_nobody(world: World) -> None:
     await full_of_a(world, a=4, b=4)
     await world.jobs_of("b", 1)
     await world.says("b-1", "Insufficient cpu")
+    await world.says("b-1", "; no other queue has more than is its own")
+    await world.nobody_evicted()
+
+
+async def test_a_job_that_would_take_its_queue_over_its_quota_is_told_so_in_numbers(world: World) -> None:
+    await world.nodes(1, cpu=4)
+    await world.queue("a", quota=2)
+    await world.queue("b", quota=2)
+    await world.jobs_of("a", 2)
+    await world.in_queue("b", "b-1", "b-2")
+    await world.have(a=2, b=2)
+    await world.in_queue("b", "b-3")
+    await world.says("b-3", "; queue b may take back nothing: cpu quota 2, allocated 2, asked for 1")
     await world.nobody_evicted()
 
 

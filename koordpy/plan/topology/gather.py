@@ -78,7 +78,8 @@ def rules_of(job: Job, cluster: Cluster) -> Rules:
 def complaints_about(gang: Gang, cluster: Cluster) -> list[Complaint]:
     """Layers that a gang prefers and that the topology does not have."""
     rules = gather_rules(gang.spec.topology) if gang.spec.topology else ()
-    unknown = [rule.layer for rule in rules if not rule.must and cluster.topology.level_of(rule.layer) is None]
+    preferred = (rule.layer for rule in rules if not rule.must and not rule.unknown)  # for a misspelt wish it waits
+    unknown = [layer for layer in preferred if cluster.topology.level_of(layer) is None]
     problem = "is no layer of the ClusterNetworkTopology named default"
     return [Complaint(NETWORK_TOPOLOGY_SPEC, layer, problem) for layer in unknown]
 

@@ -80,14 +80,19 @@ class Reclaim:
             return search(job)
         self._book.divide(self._cluster.nodes, self._cluster.resources)
         request = self._admission.amounts(needed_members(job))
+        nothing = ""
         for basis in Basis:
             with self.as_decided(job):
                 claim = Claim(self._book.usage, self._book.shares, row, request, basis=basis)
                 found = self._on(claim, job, search) if not claim.is_empty else ""
+                nothing = claim.why_nothing()
             if isinstance(found, Preemption) or found == WAITS:
                 return found
         with self._cluster.shielded(self.within_minimum_run_time(self._book.tree.preempt_min_runtime)):
-            return search(replace(job, claim=PRIORITY))
+            found = search(replace(job, claim=PRIORITY))
+        if isinstance(found, Preemption) or found == WAITS or not nothing:
+            return found
+        return f"{found.removesuffix('.')}; {nothing}"
 
     def carried_out(self, job: Job, found: Preemption) -> None:
         """A job evicts on a claim: in this epoch it is not taken again on the same one."""
