@@ -20,12 +20,16 @@ class Ask(Protocol):
 
 def over_the_network(port: int) -> Ask:
     async def ask(path: str, body: bytes | None = None) -> tuple[int, Any]:
-        timeout = aiohttp.ClientTimeout(total=20)
+        async with asyncio.timeout(20), aiohttp.ClientSession() as session:
+            while True:
+                try:
+                    return await once(session, path, body)
+                except aiohttp.ClientConnectorError:  # it has just been started, and opens its port when it gets to it
+                    await asyncio.sleep(0.05)
+
+    async def once(session: aiohttp.ClientSession, path: str, body: bytes | None) -> tuple[int, Any]:
         method = "GET" if body is None else "POST"
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
-            session.request(method, f"http://127.0.0.1:{port}{path}", data=body) as answer,
-        ):
+        async with session.request(method, f"http://127.0.0.1:{port}{path}", data=body) as answer:
             return answer.status, _decoded(await answer.read())
 
     return ask

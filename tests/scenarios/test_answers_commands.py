@@ -138,7 +138,7 @@ async def test_a_node_and_a_job_are_taken_away(world: World, koord: Callable[[Wo
     assert f"{world.namespace}/new  Now" in await run("whatif", "-f", str(file), *gone)
     (node,) = world.node_names("old-1")
     text = await run("whatif", "-f", str(file), *gone, "--without-node", node)
-    assert f"{world.namespace}/new  Never" in text
+    assert f"{world.namespace}/new  Not now" in text
 
 
 async def test_whom_a_job_would_evict_is_printed(world: World, koord: Callable[[World], Koord], tmp_path: Path) -> None:
