@@ -103,9 +103,12 @@ class _Filling:
         self._moving = [(score, weight) for score, weight in profile.scores if isinstance(score, BatchScore)]
         self._steady = [(score, weight) for score, weight in profile.scores if not isinstance(score, BatchScore)]
         self._rows: Ints = np.flatnonzero(offered > 0)  # [C]
-        self._base, self._is_flat = self._steady_scores(np.ones(len(self._rows), dtype=np.bool_))
+        self._still: Bools = np.ones(len(self._rows), dtype=np.bool_)  # [C]: has slots left
+        self._base = self._steady_scores()  # [C]
+        self._is_flat = self._all_alike()  # then they stay so, whoever of the candidates is left
         if self._is_flat:
             self._drop_hopeless()
+        self._base_of: list[int] = self._base.tolist()
         self._left = offered[self._rows].tolist()
         self._ranks = cluster.nodes.ranks[self._rows].tolist()
         self._taken = [0] * len(self._rows)
@@ -124,6 +127,7 @@ class _Filling:
                 heapq.heapreplace(heap, (-self._score(i), rank, i))
                 continue
             heapq.heappop(heap)
+            self._still[i] = False
             if not self._is_flat and self._others_changed():
                 heap = self._heap()
         return taken
@@ -136,7 +140,7 @@ class _Filling:
         order = first * self._cluster.nodes.capacity - self._cluster.nodes.ranks[self._rows]  # ranks break ties
         best = np.argpartition(order, len(order) - self._wanted)[len(order) - self._wanted :]
         self._rows = np.sort(self._rows[best])
-        self._base = self._base[: len(self._rows)]
+        self._base, self._still = self._base[: len(self._rows)], self._still[: len(self._rows)]
 
     def _heap(self) -> list[tuple[int, int, int]]:
         heap = [(-self._score(i), self._ranks[i], i) for i, left in enumerate(self._left) if left]
@@ -148,7 +152,7 @@ class _Filling:
         level = self._taken[i]
         if level >= len(self._levels):
             self._add_levels()
-        return self._base[i] + self._levels[level][i]
+        return self._base_of[i] + self._levels[level][i]
 
     def _add_levels(self) -> None:
         """As many again as there are; for all candidates at once, since they mostly fill up in step."""
@@ -172,18 +176,21 @@ class _Filling:
             total += weight * score.score_with(self._shape, self._cluster, rows, already)
         return total
 
-    def _steady_scores(self, still: Bools) -> tuple[list[int], bool]:
-        """`[C]`: the weighted scores that depend on who else is a candidate; and whether they are all the same."""
+    def _steady_scores(self) -> Ints:
+        """`[C]`: the weighted scores that depend on who else is a candidate, and not on who was placed."""
         total: Ints = np.zeros(len(self._rows), dtype=np.int64)
         for score, weight in self._steady:
-            total[still] += weight * score.score(self._shape, self._cluster, self._rows[still])
-        return total.tolist(), bool((total[still] == total[still][0]).all())
+            total[self._still] += weight * score.score(self._shape, self._cluster, self._rows[self._still])
+        return total
+
+    def _all_alike(self) -> bool:
+        left = self._base[self._still]
+        return bool((left == left[0]).all())
 
     def _others_changed(self) -> bool:
         """A node is full. Scores are relative to the best candidate, so those of the others may be other ones now."""
-        before = self._base
-        still = np.array([left > 0 for left in self._left], dtype=np.bool_)
-        if not still.any():
+        if not self._still.any():
             return False
-        self._base, self._is_flat = self._steady_scores(still)
-        return any(left and was != now for left, was, now in zip(self._left, before, self._base, strict=True))
+        before, self._base = self._base, self._steady_scores()
+        self._base_of, self._is_flat = self._base.tolist(), self._all_alike()
+        return bool((before != self._base)[self._still].any())

@@ -25,7 +25,7 @@ def fewest_ends(job: Job, ends: Sequence[End], cluster: Cluster, profiles: Profi
     every_wanted = _wanted(job, cluster)
     if not every_wanted:
         return 0
-    rows = _rows(ends, cluster)
+    rows = cluster.nodes.rows_of(pod.node for _, pod, _ in ends)  # [E]
     found = 0
     for wanted in every_wanted:
         usable = static_mask(wanted[0], cluster, profiles[job.members[0].scheduler]) & cluster.nodes.live  # [N]
@@ -48,12 +48,6 @@ def _wanted(job: Job, cluster: Cluster) -> list[tuple[Shape, int]]:
         if shape is not None and demand.needed > 0:
             found.append((shape, demand.needed))
     return found
-
-
-def _rows(ends: Sequence[End], cluster: Cluster) -> Ints:
-    """`[E]`: the node row of each, -1 where there is none."""
-    row_of = cluster.nodes.row_of
-    return np.array([-1 if (row := row_of(pod.node)) is None else row for _, pod, _ in ends], dtype=np.int64)
 
 
 def _fewest(wanted: tuple[Shape, int], ends: Sequence[End], rows: Ints, usable: Bools, cluster: Cluster) -> int:
@@ -79,8 +73,7 @@ def _freed(resources: list[int], ends: Sequence[End]) -> Ints:
         if shape is not None:
             asked = dict(zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True))
             amounts[:, place] = [asked.get(each, 0) for each in resources]
-    found: Ints = amounts[:, [number[shape] for shape in shapes]]
-    return found
+    return amounts[:, np.fromiter(map(number.__getitem__, shapes), dtype=np.int64, count=len(shapes))]
 
 
 def _slots(asked: list[tuple[int, int]], freed: Ints, rows: Ints, usable: Bools, cluster: Cluster) -> int:

@@ -7,6 +7,8 @@ walking all resources of one node).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from koordpy.api.node import Taint
@@ -57,6 +59,11 @@ class NodeColumns:
 
     def row_of(self, name: str) -> int | None:
         return self._row_of.get(name)
+
+    def rows_of(self, names: Iterable[str]) -> Ints:
+        """Of many, -1 where there is no such node: `[N]`."""
+        row_of = self._row_of.get
+        return np.array([row_of(name, -1) for name in names], dtype=np.int64)
 
     def open_row(self, name: str) -> int:
         """The row of a node; a fresh, empty one if it is new."""
