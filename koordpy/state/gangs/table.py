@@ -246,6 +246,8 @@ class GangTable:
             gang.enter(record, self._standing(gang, record))
             self._tell_victims(gang, evictable)
             gang.settle()
+            if gang.spec.staleness_s and gang.lacks_members:  # a bind has failed, and the watch has no news of that
+                self._tell(gang)
 
     def _tell_victims(self, gang: Gang, before: tuple[bool, bool]) -> None:
         """Members changed their standing: if the gang may be evicted now and could not be before, jobs are woken.

@@ -6,6 +6,7 @@ import pytest
 
 from koordpy.scheduler.staleness import Staleness
 from tests.scheduler.gangs.rig import GangRig
+from tests.scheduler.wakeups.rig import uid
 
 GRACE = {"koordpy.io/staleness-grace-period": "20s"}
 
@@ -53,6 +54,24 @@ def test_a_gang_of_which_a_member_was_not_made_again_goes_though_the_others_woul
     rig.gang("a", 3, says={**GRACE, "gang.scheduling.koordinator.sh/match-policy": "only-waiting"})
     rig.member("a-1", "a", on="n1")
     rig.member("a-2", "a")
+    rig.settle()
+    rig.hand_clock.now += 21
+    assert evicted(rig) == ["a-1"]
+
+
+def test_the_time_of_a_gang_begins_when_the_bind_of_a_member_fails():
+    """The last that the watch had said of it was that the other member runs."""
+    rig = GangRig()
+    rig.node("n1", cpu=1)
+    rig.node("n2", cpu=1)
+    rig.gang("a", 2, says=GRACE)
+    rig.members("a", 2)
+    rig.settle()
+    bound, other = rig.nodes_of("a")
+    rig.member("a-1", "a", on=bound)
+    rig.settle()
+    rig.no_node(other)
+    rig.cluster.forget(uid("a-2"))
     rig.settle()
     rig.hand_clock.now += 21
     assert evicted(rig) == ["a-1"]

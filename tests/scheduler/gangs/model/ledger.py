@@ -115,7 +115,10 @@ class Ledger:
         if (accepted or bound) and uid in self.released:
             self._accepted.add(uid)
         if pod is None or uid_of(pod) != uid:
-            self.released.pop(uid, None)
+            if not accepted or uid not in map(
+                uid_of, self.seen[PODS].values()
+            ):  # else nobody has said yet that it left
+                self.released.pop(uid, None)
         elif not bound:
             self.released.pop(uid, None)
             self.recovering.add(self._released_with[uid])

@@ -61,10 +61,13 @@ class Strandings:
         self.observe()
 
     def observe(self) -> None:
-        """The scheduler hears of all that has changed."""
+        """The scheduler hears of all that has changed.
+
+        Members that it has placed and that are not bound yet end no time: a bind that fails was no completion.
+        """
         gangs, now = self._gangs, self._world.clock()
         self._succeeded |= {gang for gang in gangs.members if gangs.succeeded(gang)}
-        lacking = {gang for gang in gangs.members if gangs.grace_s(gang) and self._lacks_members(gang)}
+        lacking = {gang for gang in gangs.members if gangs.grace_s(gang) and self._lacks(gang, self._running(gang))}
         self._since = {gang: self._since.get(gang, now) for gang in lacking}
 
     def act(self) -> None:
@@ -141,8 +144,11 @@ class Strandings:
         return node_of(pod) or (record.node if record is not None else "")
 
     def _lacks_members(self, gang: str) -> bool:
+        return self._lacks(gang, self._there(gang))
+
+    def _lacks(self, gang: str, there: list[Json]) -> bool:
         gangs = self._gangs
-        return bool(self._running(gang) and not gangs.succeeded(gang) and gangs.short_of(gang, self._there(gang)))
+        return bool(self._running(gang) and not gangs.succeeded(gang) and gangs.short_of(gang, there))
 
     def can_be_completed(self, gang: str) -> bool:
         """Those that wait would fit beside all that is there."""
