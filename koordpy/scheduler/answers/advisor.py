@@ -27,6 +27,9 @@ from koordpy.scheduler.queue.ticket import Ticket
 _LOOK_EVERY_S = 1.0
 _SHARE = 0.05  # of the time, at most
 _OLD_S = 60.0  # a refusal
+# For the search of changes, ten times what a user gets, who waits for it. One that ends early finds another change, or
+# none, each time that the machine is busy: the message would change to and fro, with an event each time.
+_BUDGET_S = 1.0
 _WRITES_PER_S = 50  # to the members of the jobs that it thinks about
 _DAY_S = 86_400.0
 
@@ -72,7 +75,7 @@ class Advisor:
             return 0
         message = ticket.refusal.message
         try:
-            explanation = await self._answering().explain_subject(subject)
+            explanation = await self._answering().explain_subject(subject, budget_s=_BUDGET_S)
         except Exception:
             log.exception("advice_failed", job=ticket.name, hint="please report this; its message goes without advice")
             self._act(("give_advice", key, message, ""), lambda: self._parts.advice.give(key, message, ""))

@@ -78,8 +78,8 @@ class Answering:
             raise not_found(f"job {namespace}/{name}")
         return await self.explain_subject(subject)
 
-    async def explain_subject(self, subject: Subject) -> Explanation:
-        """The same of a job that was found already."""
+    async def explain_subject(self, subject: Subject, *, budget_s: float | None = None) -> Explanation:
+        """The same of a job that was found already, perhaps with more time for the search for changes."""
         pace = self._pace()
         as_of, turns = instant(self._wall()), self._in_turn()
         place = _position(subject, turns)
@@ -92,7 +92,8 @@ class Answering:
                 as_of=as_of, job=shown, proved=proved, missing=[], in_the_way=[], changes=[], stopped=None
             )
         findings = Findings()
-        await pace.last(explain(self._question(subject, shown, turns), findings, clock=pace.spent), None)
+        steps = explain(self._question(subject, shown, turns), findings, clock=pace.spent, budget_s=budget_s)
+        await pace.last(steps, None)
         return Explanation(
             as_of=as_of,
             job=shown,
