@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from koordpy.api.spelling import likely_name
 from koordpy.quota.tree import QueueState, QueueTree
 
 DEFAULT_QUEUE = "default-queue"  # unless configured otherwise
@@ -59,7 +60,9 @@ def queue_of(gangs: Iterable[tuple[str, Names]], tree: QueueTree, default: str =
 def _row(name: str, tree: QueueTree) -> int | Refused:
     row = tree.rows.get(name)
     if row is None:
-        return Refused(QueueReason.MISSING, f"queue {name} does not exist")
+        meant = likely_name(name, frozenset(tree.rows))
+        asked = f"; did you mean {meant}?" if meant else ""
+        return Refused(QueueReason.MISSING, f"queue {name} does not exist{asked}")
     verdict = tree.verdicts[row]
     if verdict.state is not QueueState.READY:
         return Refused(QueueReason.BROKEN, f"queue {name} is not ready: {verdict.message}")

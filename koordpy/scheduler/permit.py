@@ -185,12 +185,15 @@ class Permit:
     def describe(self, waiter: Waiter, resource: str) -> str:
         """`48 nvidia.com/gpu are held by gang team/hold, which waits for 1 more member until 18:40:05Z`."""
         held = sum(amount_of(member.shape, resource, self._cluster) for member in waiter.members if member.shape)
-        what = f"{shown(resource, held)} {resource}" if held else f"places of {len(waiter.members)} pods"
+        what, one = f"{shown(resource, held)} {resource}", shown(resource, held) == "1"
+        if not held:
+            one = len(waiter.members) == 1
+            what = "the place of 1 pod" if one else f"the places of {len(waiter.members)} pods"
         missing = sum(max(0, gang.minimum - gang.counted) for gang in self._gangs(waiter.group))
         stay = self.room.get(waiter.key)
         until = f" until {instant_of_seconds(stay.until_wall)}" if stay is not None else ""
         more = f"{missing} more member" if missing == 1 else f"{missing} more members"
-        return f"{what} are held by gang {names_of(waiter.key)}, which waits for {more}{until}"
+        return f"{what} {'is' if one else 'are'} held by gang {names_of(waiter.key)}, which waits for {more}{until}"
 
     def leave(self, key: str) -> list[PodRecord]:
         """All of a group leave the room, to be bound or to be unreserved: that may be what others were denied for."""

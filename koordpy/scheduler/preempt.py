@@ -181,7 +181,7 @@ class PostFilter:
             return ()
         with self._without(gone):
             needed = who_must_yield(waiters, (True,), self._cluster, lambda: (is_whole(self._planning.plan(job)), True))
-        return tuple(self._permit.describe(each, _scarce(refusal)) for each in needed)
+        return tuple(self._permit.describe(each, scarce_resource(refusal)) for each in needed)
 
     def _leaving(self, job: Job, answer: Plan | Refusal, gone: Sequence[Waiter]) -> tuple[str, ...]:
         """Pods of any priority that are terminating, if the job is whole without them. It is not nominated there.
@@ -274,8 +274,8 @@ def _as_a_pod_by_itself(job: Job, answer: Plan) -> tuple[Job, Refusal]:
     return Job(job.key, (first,), queue=job.queue), answer.left_over
 
 
-def _scarce(refusal: Refusal) -> str:
-    """The resource that most nodes have too little of."""
+def scarce_resource(refusal: Refusal) -> str:
+    """The one that most nodes have too little of."""
     lacking = {text.removeprefix(_LACKS): count for text, count in refusal.counts if text.startswith(_LACKS)}
     return max(lacking, key=lambda name: (lacking[name], name), default="")
 

@@ -43,6 +43,12 @@ def test_a_queue_that_is_named_and_does_not_exist_keeps_the_job_waiting():
     assert name_of(TREE, Names(spec="x")) == Refused(QueueReason.MISSING, "queue x does not exist")
 
 
+def test_a_queue_whose_name_is_misspelt_is_named():
+    tree = tree_of([queue("research")])
+    told = Refused(QueueReason.MISSING, "queue reserch does not exist; did you mean research?")
+    assert name_of(tree, Names(spec="reserch")) == told
+
+
 def test_only_leaves_take_jobs():
     message = "queue top takes no jobs, because it has queues below it: a, b"
     assert name_of(TREE, Names(spec="top")) == Refused(QueueReason.NOT_LEAF, message)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.scenarios.network import gathering, must
 from tests.scenarios.objects import gang, members
-from tests.scenarios.questions import changes, explained
+from tests.scenarios.questions import changes, explained, what_if
 from tests.scenarios.queueing import LABEL
 from tests.scenarios.world import World
 
@@ -34,6 +34,23 @@ async def test_so_many_nodes_suffice_and_one_less_does_not(world: World) -> None
     await world.pending(*members("a", 3))
     await world.node("more-2", cpu=2)
     await world.bound(*members("a", 3))
+
+
+async def test_nodes_that_start_a_job_with_a_reserved_start_are_counted_once(world: World) -> None:
+    """In front of `long` the gang takes a free node and an added one; nothing is reserved for it beside these."""
+    await world.nodes(2, cpu=1)
+    await world.timed("busy", seconds=600)
+    await world.starts_now("busy")
+    await world.timed("a-1", "a-2", seconds=100, annotations=gang("a", minimum=2))
+    await world.says("a-1", "reserved to start at")
+    await world.timed("long", seconds=900)
+    await world.says("long", "nodes are reserved for {ns}/a")
+    assert (await changes(world, "long"))["NodeAdded"]["count"] == 2
+    found = await what_if(world, query="addNodes=2&like=n2")
+    assert [job["verdict"] for job in found["jobs"]] == ["Now", "Now"]
+    await world.node("more-1", cpu=1)
+    await world.node("more-2", cpu=1)
+    await world.bound("a-1", "a-2", "long")
 
 
 async def test_the_job_that_ends_makes_room(world: World) -> None:

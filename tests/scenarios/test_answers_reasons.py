@@ -147,6 +147,31 @@ async def test_a_quota_is_in_the_way_of_work_that_is_not_preemptible(world: Worl
     assert await state(world, "p") == ("Pending", "QueueQuota")
 
 
+async def test_what_a_gang_holds_that_waits_is_said_in_what_the_job_lacks(world: World) -> None:
+    """Its members ask for CPUs as well, of which there are enough."""
+    await world.node("n1", cpu=8, nvidia__com_gpu=2)
+    await world.runs("other", "n1", cpu=1, nvidia__com_gpu=1)
+    await world.pod_group("hold", minimum=2, annotations=gang(mode="NonStrict"))
+    await world.pods("hold-1", "hold-2", gang="hold", cpu=1, nvidia__com_gpu=1)
+    await world.says("hold-1", "1 of 2 members fit")
+    await world.pods("p", cpu=1, nvidia__com_gpu=1)
+    text = f"1 nvidia.com/gpu is held by gang {world.namespace}/hold"
+    await world.says("p", text)
+    held = [each["message"] for each in await in_the_way(world, "p", "Job") if "held" in each["message"]]
+    assert [message.startswith(text) for message in held] == [True]
+
+
+async def test_the_gang_of_a_surplus_member_is_not_in_its_way(world: World) -> None:
+    await world.nodes(2, cpu=1)
+    await world.pod_group("a", minimum=2)
+    await world.pods(*members("a", 3), gang="a", cpu=1)
+    await world.bound("a-1", "a-2")
+    await world.says("a-3", "Insufficient cpu")
+    answer = await explained(world, "a-3")
+    assert not [each for each in answer["changes"] if each["kind"] == "JobEnds"]
+    assert not [each for each in answer["inTheWay"] if each["kind"] == "Job"]
+
+
 # --- reservations ---
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.builders import Json
-from tests.scenarios.objects import gang, members
+from tests.scenarios.objects import condition, gang, members
 from tests.scenarios.world import World
 
 HALF_AN_HOUR = 1800
@@ -59,8 +59,22 @@ async def test_a_message_that_became_untrue_is_renewed(virtual: World) -> None:
     await virtual.says("a-1", "2 of 3 members fit")
     await virtual.pods("p", cpu=1)
     await virtual.bound("p")
-    await asyncio.sleep(600)
+    await asyncio.sleep(90)
     await virtual.says("a-1", "1 of 3 members fit")
+
+
+async def test_advice_stands_beside_counts_of_its_own_time(virtual: World) -> None:
+    """What the job was told at first has become untrue by the time that somebody thinks about it."""
+    await virtual.nodes(3, cpu=1)
+    await virtual.runs("other", "n1", cpu=1)
+    await virtual.pod_group("a", minimum=3)
+    await virtual.pods(*members("a", 3), gang="a", cpu=1)
+    await virtual.says("a-1", "2 of 3 members fit")
+    await asyncio.sleep(3)
+    await virtual.pods("p", cpu=1)
+    await virtual.bound("p")
+    await virtual.says("a-1", "; would start if ")
+    assert "1 of 3 members fit" in condition(virtual.pod("a-1"))["message"]
 
 
 async def test_a_gang_by_annotations_without_a_minimum_is_warned_about(world: World) -> None:

@@ -82,7 +82,7 @@ async def test_a_nonstrict_gang_that_becomes_too_large_lets_go(world: World) -> 
     await world.pods("hold-1", "hold-2", "hold-3", gang="hold", cpu=1)
     await world.says("hold-1", "1 of 2 members fit")
     await world.pods("p", cpu=1)
-    await world.says("p", "are held by gang")
+    await world.says("p", "is held by gang")
     await world.change_pod_group("hold", minMember=3)
     await world.bound("p")
 

@@ -56,6 +56,7 @@ async def test_a_pod_group_whose_pods_have_finished_is_no_mistake(virtual: World
         (f"{KOORDINATOR}/min-availble", f"{KOORDINATOR}/min-available"),
         ("gang.scheduling.koordinator.io/name", f"{KOORDINATOR}/name"),
         ("koordpy.io/disruption-mod", "koordpy.io/disruption-mode"),
+        ("kai.scheduler/queeu", "kai.scheduler/queue"),
     ],
 )
 async def test_a_misspelt_annotation_is_warned_about_with_its_likely_spelling(

@@ -3,8 +3,8 @@
 It asks what a user would ask, and gets the same answer: so the condition, the event and `koordpy explain` never
 disagree. It works in a small share of the time, and rests in between; what it finds is told like any refusal.
 
-A refusal that is old is not thought about: its job is attempted again first. Advice of now beside the counts of an hour
-ago would contradict them.
+A refusal that is old is not thought about: its job is attempted again first. Advice of now would contradict counts of a
+minute ago.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from koordpy.scheduler.answers import subjects
 from koordpy.scheduler.answers.answering import Answering
 from koordpy.scheduler.answers.subjects import Subject
 from koordpy.scheduler.parts import Parts
-from koordpy.scheduler.queue.ticket import Ticket
+from koordpy.scheduler.queue.ticket import State, Ticket
 
 _LOOK_EVERY_S = 1.0
 _SHARE = 0.05  # of the time, at most
-_OLD_S = 60.0  # a refusal
+_OLD_S = 5.0  # a refusal
 # For the search of changes, ten times what a user gets, who waits for it. One that ends early finds another change, or
 # none, each time that the machine is busy: the message would change to and fro, with an event each time.
 _BUDGET_S = 1.0
+_POLLED_S, _POLLS = 0.02, 250  # until a job was attempted again; if others go first, its old refusal has to do
 _WRITES_PER_S = 50  # to the members of the jobs that it thinks about
 _DAY_S = 86_400.0
 
@@ -60,29 +61,37 @@ class Advisor:
             if key is None:
                 await asyncio.sleep(_LOOK_EVERY_S)
                 continue
-            began = time.perf_counter()
-            told = await self._think_about(key)
-            await asyncio.sleep(max((time.perf_counter() - began) / _SHARE, told / _WRITES_PER_S))
+            await asyncio.sleep(await self._think_about(key))
 
-    async def _think_about(self, key: str) -> int:
-        """Returns how many pods were told."""
+    async def _think_about(self, key: str) -> float:
+        """Returns for how many seconds to rest after it."""
         ticket = self._parts.queue.get(key)
         subject = self._subject(ticket) if ticket is not None else None
         if ticket is None or ticket.refusal is None or subject is None:
             self._act(("forget_advice", key), lambda: self._parts.advice.forget(key))
-            return 0
+            return 0.0
         if self._act(("renew_refusal", key), lambda: renew(self._parts, key)):
-            return 0
-        message = ticket.refusal.message
+            await self._attempted_again(ticket)
+            if self._parts.queue.get(key) is not ticket:
+                return 0.0  # it started
+        message, began = ticket.refusal.message, time.perf_counter()
         try:
             explanation = await self._answering().explain_subject(subject, budget_s=_BUDGET_S)
         except Exception:
             log.exception("advice_failed", job=ticket.name, hint="please report this; its message goes without advice")
-            self._act(("give_advice", key, message, ""), lambda: self._parts.advice.give(key, message, ""))
-            return 0
-        advice = advice_of(explanation, self._wall())
+            advice = "", _DAY_S
+        else:
+            advice = advice_of(explanation, self._wall())
         self._act(("give_advice", key, message, *advice), lambda: self._parts.advice.give(key, message, *advice))
-        return self._act(("tell_advice", key, message), lambda: tell(self._parts, key, message))
+        rest_s = (time.perf_counter() - began) / _SHARE
+        told = self._act(("tell_advice", key, message), lambda: tell(self._parts, key, message))
+        return max(rest_s, told / _WRITES_PER_S)
+
+    async def _attempted_again(self, ticket: Ticket) -> None:
+        for _ in range(_POLLS):
+            if ticket.state is State.UNSCHEDULABLE:
+                return
+            await asyncio.sleep(_POLLED_S)
 
     def _subject(self, ticket: Ticket) -> Subject | None:
         group = self._parts.jobs.group_of(ticket)
@@ -93,11 +102,8 @@ class Advisor:
 
 
 def renew(parts: Parts, key: str) -> bool:
-    """An old refusal is made anew, and thought about then."""
-    renewed = parts.queue.renew(key, _OLD_S)
-    if renewed:
-        parts.advice.put_off(key)
-    return renewed
+    """An old refusal is made anew."""
+    return parts.queue.renew(key, _OLD_S)
 
 
 def tell(parts: Parts, key: str, message: str) -> int:

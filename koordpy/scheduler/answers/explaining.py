@@ -57,7 +57,7 @@ def explain(
     yield
     resources = list(dict.fromkeys(each.resource for each in findings.missing))
     holders = _holders(question, job, resources)
-    findings.in_the_way = obstacles_of(question, findings.missing, holders)
+    findings.in_the_way = obstacles_of(question, refusal, findings.missing, holders)
     yield
     budget_s = BUDGET_S if budget_s is None else budget_s
     deadline = clock() + budget_s
@@ -93,7 +93,7 @@ def _holders(question: Question, job: Job | None, resources: list[str]) -> list[
     if question.sandbox.admission.obstacle(job) is not None:  # what others have in the queue counts on any node
         within = np.ones_like(within)
     wanted = resources or sorted(amounts_asked(question, job))
-    return holders_of(wanted, within, question.key, question.sandbox.cluster)
+    return holders_of(wanted, within, question.own_keys, question.sandbox.cluster)
 
 
 def _changes(

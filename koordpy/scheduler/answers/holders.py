@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from heapq import nlargest, nsmallest
 from itertools import islice
 from typing import NamedTuple
@@ -34,8 +34,8 @@ class Holder(NamedTuple):
         return {name: exact(name, amount) for name, amount in zip(resources, self.amounts, strict=True) if amount}
 
 
-def holders_of(resources: Sequence[str], within: Bools, but_not: str, cluster: Cluster) -> list[Holder]:
-    """Of these resources, on the nodes `within`, `[N]`; the key of the job itself is left out. Smallest first.
+def holders_of(resources: Sequence[str], within: Bools, but_not: Collection[str], cluster: Cluster) -> list[Holder]:
+    """Of these resources, on the nodes `within`, `[N]`; the keys of the job itself are left out. Smallest first.
 
     Without a resource that is missing, whoever is on those nodes. Of very many the smallest and the largest.
     """
@@ -44,12 +44,13 @@ def holders_of(resources: Sequence[str], within: Bools, but_not: str, cluster: C
     for record in cluster.pods.values():
         if record.gang and record.node:
             of_gangs[record.gang].append(record)
-        elif record.node and record.uid != but_not:
+        elif record.node and record.uid not in but_not:
             search.consider_pod(record)
     jobs: defaultdict[str, list[PodRecord]] = defaultdict(list)  # by key
     for gang, pods in of_gangs.items():
         jobs[key_of(cluster.gangs.group_of(gang))] += pods
-    jobs.pop(but_not, None)
+    for key in but_not:
+        jobs.pop(key, None)
     for pods in jobs.values():
         search.consider(pods)
     return search.smallest_and_largest()

@@ -19,14 +19,18 @@ from koordpy.scheduler.answers.holders import Holder
 from koordpy.scheduler.answers.question import Question
 from koordpy.scheduler.answers.safety import why_safe
 from koordpy.scheduler.answers.subjects import of_pod
+from koordpy.scheduler.preempt import scarce_resource
 from koordpy.state.cluster import Cluster
 
 _MOST = 20  # of one kind
 
 
-def obstacles_of(question: Question, missing: Sequence[Missing], holders: Sequence[Holder]) -> list[Obstacle]:
+def obstacles_of(
+    question: Question, refusal: Refusal | None, missing: Sequence[Missing], holders: Sequence[Holder]
+) -> list[Obstacle]:
     """Missing members, then the queue, the reserved job, gangs that wait at Permit, running jobs, and closed nodes."""
-    found = [*_members(question), *_queue(question), *_reservation(question), *_waiting(question)]
+    scarce = scarce_resource(refusal) if refusal is not None else ""
+    found = [*_members(question), *_queue(question), *_reservation(question), *_waiting(question, scarce)]
     named = {each.name for each in found if each.kind == "Job"}
     holders = [each for each in holders if each.name not in named]
     found += _jobs(question, holders, [each.resource for each in missing if each.domain == missing[0].domain])
@@ -106,7 +110,7 @@ def _reservation(question: Question) -> Iterator[Obstacle]:
         )
 
 
-def _waiting(question: Question) -> Iterator[Obstacle]:
+def _waiting(question: Question, scarce: str) -> Iterator[Obstacle]:
     """Gangs that keep part of their members at Permit."""
     permit = question.sandbox.permit
     for waiter in list(permit.waiters(question.key))[:_MOST]:
@@ -117,7 +121,7 @@ def _waiting(question: Question) -> Iterator[Obstacle]:
             holds=None,
             nodes=sorted({member.node for member in waiter.members}),
             until=instant(stay.until_wall) if stay is not None else None,
-            message=permit.describe(waiter, "cpu"),
+            message=permit.describe(waiter, scarce),
         )
 
 

@@ -20,6 +20,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.placement import fit
 from koordpy.plan.preemption.search import is_whole
 from koordpy.scheduler.answers.sandbox import Sandbox
+from koordpy.scheduler.jobs import key_of
 from koordpy.scheduler.queue.ticket import Equivalence
 from koordpy.scheduler.queues.admission import one_step
 from koordpy.state.arrays import Bools
@@ -55,6 +56,14 @@ class Question:
     def job(self) -> Job | None:
         """As it is now, with whatever has been changed."""
         return self.sandbox.job(self.group, self.key, self.queue)
+
+    @property
+    def own_keys(self) -> frozenset[str]:
+        """Its own, and that of the gang whose surplus member it is: to end that would be no help."""
+        record = self.sandbox.cluster.pods.get(self.key)
+        if record is None or not record.gang:
+            return frozenset((self.key,))
+        return frozenset((self.key, key_of(self.sandbox.cluster.gangs.group_of(record.gang))))
 
     def starts(self, instead: Job | None = None) -> bool:
         """Whether the whole job starts now, in its turn, without anybody having to leave.
@@ -106,7 +115,7 @@ class Question:
         refused: set[Equivalence] = set()
         booked: list[PodRecord] = []
         asked = 0
-        with Trial(self.sandbox.cluster.occupancy) as trial:
+        with Trial(self.sandbox.cluster.occupancy) as trial, self.sandbox.supposing_starts():
             for each in self.in_front:
                 if each.equivalence in refused or asked >= _MOST_IN_FRONT:
                     continue
@@ -115,10 +124,13 @@ class Question:
                 plan = None
                 if job is not None and job.members and self.sandbox.not_attempted(job, each.group) is None:
                     plan = self._plan(job)
+                    if plan is None:
+                        self.sandbox.suppose_waits(job)
                 if plan is None or job is None:
                     refused.add(each.equivalence)
                     continue
                 booked += self._book(job, plan.placements, trial)
+                self.sandbox.suppose_started(job)
             try:
                 yield booked
             finally:

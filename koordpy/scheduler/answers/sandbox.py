@@ -102,6 +102,20 @@ class Sandbox:
         with self._backfill.brought_forward():
             return self._backfill.judge(job, job.key, priority, plan)
 
+    @contextmanager
+    def supposing_starts(self) -> Iterator[None]:
+        """For as long as jobs are only supposed to start: their reservations are theirs again afterwards."""
+        with self._backfill.supposing():
+            yield
+
+    def suppose_started(self, job: Job) -> None:
+        """Nodes that were reserved for it are not kept beside those that it has now."""
+        self._backfill.suppose_started(job.key)
+
+    def suppose_waits(self, job: Job) -> None:
+        """It has the reservation of a job that is supposed to have started, if it wants one."""
+        self._backfill.suppose_waits(job)
+
     def bring_forward(self) -> None:
         """The cluster is another one from now on: a reserved start is earlier, if it can be."""
         self._backfill.bring_forward()

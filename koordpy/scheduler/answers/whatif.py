@@ -238,8 +238,10 @@ class WhatIfs:
         answer = decision.answer
         if isinstance(answer, Plan) and is_whole(answer) and answer.placements:
             self._assume(answer.placements)
+            self._sandbox.suppose_started(job)
             return _Played(subject, "Now", list(answer.placements))
         refusal = answer if isinstance(answer, Refusal) else answer.missing
+        self._sandbox.suppose_waits(job)
         return self._later(subject, job, refusal) or _Played(subject, "Never", refusal=refusal)
 
     def _later(self, subject: Subject, job: Job, refusal: Refusal | None) -> _Played | None:

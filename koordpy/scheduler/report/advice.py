@@ -64,12 +64,6 @@ class Advice:
             given.text, given.looked = text, now
             given.due = now + max(_TRIED_AGAIN_S, min(true_for_s, _AT_LATEST_S))
 
-    def put_off(self, key: str) -> None:
-        """The job is about to be refused anew: thought about before that, it would be thought about twice."""
-        given = self._given.get(key)
-        if given is not None:
-            given.due = self._clock() + _FIRST_S
-
     def forget(self, key: str) -> None:
         """The job has started, or is gone."""
         self._given.pop(key, None)

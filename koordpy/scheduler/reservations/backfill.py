@@ -63,6 +63,7 @@ class Backfill:
         self._planning, self._cluster, self._queue, self._reporter = planning, planning.cluster, queue, reporter
         self._wall, self._enabled = wall, enabled
         self.reservation: Reservation | None = None
+        self._set_aside: Reservation | None = None  # in a sandbox: of a job that is supposed to start
         self.backfilled = Backfilled(planning.cluster)
         self._judge = Judge(planning, self.backfilled, wall)
         self._denied: set[str] = set()  # jobs that wait for the reserved one
@@ -109,14 +110,33 @@ class Backfill:
             self.reservation = replace(reserved, start=start)
 
     @contextmanager
-    def brought_forward(self) -> Iterator[None]:
-        """The same, for as long as something is only supposed to be changed."""
-        before = self.reservation
-        self.bring_forward()
+    def supposing(self) -> Iterator[None]:
+        """For as long as something is only supposed to happen."""
+        before = self.reservation, self._set_aside
         try:
             yield
         finally:
-            self.reservation = before
+            self.reservation, self._set_aside = before
+
+    @contextmanager
+    def brought_forward(self) -> Iterator[None]:
+        """The reserved start is as early as it can be, for as long as something is only supposed to be changed."""
+        with self.supposing():
+            self.bring_forward()
+            yield
+
+    def suppose_started(self, key: str) -> None:
+        """A job starts: if nodes are reserved for it, they are kept for nobody now."""
+        if self.reservation is not None and self.reservation.key == key:
+            self.reservation, self._set_aside = None, self.reservation
+
+    def suppose_waits(self, job: Job) -> None:
+        """A job goes on waiting: it gets the reservation that is free now.
+
+        From when on is not worked out. Whoever comes behind is asked to leave the nodes alone that were reserved.
+        """
+        if self._set_aside is not None and run_time_of(job.members, self._cluster) is not None:
+            self.reservation, self._set_aside = self._set_aside, None
 
     # --- a job that does not fit now ---
 

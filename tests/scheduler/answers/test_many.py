@@ -45,7 +45,7 @@ def test_a_smaller_job_does_not_wait_for_those_in_front_that_do_not_start():
 
 def held(rig: QueueRig, *resources: str) -> list[tuple[str, tuple[int, ...]]]:
     within = np.ones(rig.cluster.nodes.capacity, dtype=np.bool_)
-    return [(each.name, each.amounts) for each in holders_of(resources, within, "", rig.cluster)]
+    return [(each.name, each.amounts) for each in holders_of(resources, within, (), rig.cluster)]
 
 
 @pytest.fixture

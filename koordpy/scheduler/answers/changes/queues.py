@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from koordpy.api.answers import AnyChange, LimitRaised, QueueCreated, QuotaRaised
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.queue import Queue
+from koordpy.api.spelling import likely_name
 from koordpy.quota.amounts import RESOURCES, quantity
 from koordpy.quota.limits import LIMIT
 from koordpy.scheduler.answers.question import Question
@@ -35,10 +36,12 @@ def bound_raised(question: Question) -> Iterator[AnyChange | None]:
 
 
 def queue_created(question: Question) -> Iterator[AnyChange | None]:
-    """The queue that the job names exists, without limits."""
+    """The queue that the job names exists, without limits. Where it is misspelt, it is better not created."""
     sandbox, job = question.sandbox, question.job
     name = job.members[0].queue if job is not None and job.members else ""
-    if not name or not sandbox.book.in_use or name in sandbox.book.tree.rows:
+    if not name or not sandbox.book.in_use or name in (known := sandbox.book.tree.rows):
+        return
+    if likely_name(name, frozenset(known)):
         return
     sandbox.book.set_queue(name, Queue(ObjectMeta(name=name)))
     sandbox.cluster.recount_queues()
