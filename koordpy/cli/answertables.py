@@ -87,6 +87,13 @@ def _explanation(answer: Json) -> Iterator[str]:
     yield from _why(answer)
 
 
+def _obstacle(obstacle: Json) -> str:
+    """What it is, its name and what is said of it; that begins with the name mostly."""
+    kind, name = obstacle["kind"].lower(), obstacle["name"]
+    message = obstacle["message"].removeprefix(f"{kind} ")
+    return f"{kind} {message}" if message.startswith(name) else f"{kind} {name}: {message}"
+
+
 def _why(answer: Json) -> Iterator[str]:
     """What is missing, who is in the way, and what would help."""
     if answer["missing"]:
@@ -100,7 +107,7 @@ def _why(answer: Json) -> Iterator[str]:
     if answer["inTheWay"]:
         yield ""
         yield click.style("In the way:", bold=True)
-        yield from (f"  {each['kind'].lower()} {each['name']}: {each['message']}" for each in answer["inTheWay"][:10])
+        yield from (f"  {_obstacle(each)}" for each in answer["inTheWay"][:10])
         more = len(answer["inTheWay"]) - 10
         yield from [f"  and {more} more"] if more > 0 else []
     if not answer["proved"]:

@@ -63,7 +63,8 @@ def _waited(seen: Seen, members: list[SeenPod], needed: int) -> str:
         text += f" It {'holds' if waiting else 'held'} nothing: meanwhile {count(others, 'other pod')} got a node."
     if waiting and seen.is_too_big(members[0]):
         room = seen.room_when_empty(members[0])
-        text += f" Empty, all nodes together have room for {room} of the {needed}: only more nodes can help."
+        text += f" Empty, all nodes together have room for {room} of the {needed}: "
+        text += "more nodes can help, or a lower minimum."
     return text
 
 
