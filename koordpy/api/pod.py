@@ -197,4 +197,7 @@ class Pod(Struct, frozen=True):
         return pending is not None and pending.status == "True" and pending.reason == "Infeasible"
 
     def condition(self, kind: str) -> Condition | None:
-        return next((c for c in self.status.conditions if c.type == kind), None)
+        for condition in self.status.conditions:  # asked three times for each pod that comes: no generator
+            if condition.type == kind:
+                return condition
+        return None

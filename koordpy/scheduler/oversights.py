@@ -51,6 +51,8 @@ class Oversights:
 
     def _look_at_claims(self, record: PodRecord) -> None:
         """Several front-ends may claim it, each by an object of a user's."""
+        if len(record.claims.named) + bool(record.claims.of_owner) < 2:
+            return
         rivals = self._cluster.claims.rivals(record)
         if len(rivals) > 1:
             first, second = (f"{name_of(each)} ({front_end_of(each).api_versions[0]})" for each in rivals[:2])

@@ -134,9 +134,9 @@ class Cluster:
             record.volumes = known.volumes
         if known is not None and not record.bound:
             record.node = known.node  # still assumed where we put it; the API server has not heard of it yet
-        before = self._joining.asked_of_members(record.gang) if record.gang else None
+        before = self.gangs.spec_of(record.gang) if record.gang else None
         self._replace(known, record)
-        if record.gang and self._joining.asked_of_members(record.gang) != before:
+        if before is not None and self._joining.asks_otherwise(record.gang, before):
             self._rejoin_members(record.gang)  # such as the queue, which its first member may be the only one to name
         return self.pods[record.uid]
 
@@ -232,10 +232,10 @@ class Cluster:
 
     def set_gang_object(self, api_version: str, gang_id: str, obj: GangObject | None) -> None:
         """A PodGroup or a SchedulingSpec appeared, changed or left (None)."""
-        before = self._joining.asked_of_members(gang_id)
+        before = self.gangs.spec_of(gang_id)
         others = self.claims.set_object(gang_id, obj)
         self.gangs.set_object(api_version, gang_id, obj)
-        if not others and self._joining.asked_of_members(gang_id) == before:
+        if not others and not self._joining.asks_otherwise(gang_id, before):
             return
         for uid in self.claims.owned(gang_id):
             self._rejoin(uid)

@@ -58,12 +58,10 @@ class Joining:
             kind = gang.front_end.kind
             record.defect = f"its nodeSelector {own} and that of {kind} {gang.name}, {said}, exclude each other"
 
-    def asked_of_members(self, gang_id: str) -> object:
-        """What of a gang the records of its members depend on."""
-        gang = self._gangs.get(gang_id)
-        spec = gang.spec if gang is not None else GangSpec()
-        leaves = gang.leaf_names if gang is not None else ()
-        return spec.node_selector, spec.queue, spec.preemptibility, spec.priority, leaves
+    def asks_otherwise(self, gang_id: str, before: GangSpec) -> bool:
+        """Whether what the records of a gang's members depend on is not what it was."""
+        now = self._gangs.spec_of(gang_id)
+        return now is not before and _asked_of_members(now) != _asked_of_members(before)
 
     def count(self, before: PodRecord | None, now: PodRecord | None) -> None:
         """A pod appeared, changed, or is gone (None)."""
@@ -71,6 +69,10 @@ class Joining:
         either = now if now is not None else before
         if either is not None:
             self.holding.count(either.uid, now)
+
+
+def _asked_of_members(spec: GangSpec) -> tuple[object, ...]:
+    return spec.node_selector, spec.queue, spec.preemptibility, spec.priority, spec.leaf_names
 
 
 def joined_as(record: PodRecord) -> tuple[object, ...]:

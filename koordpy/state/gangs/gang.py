@@ -225,7 +225,7 @@ class Gang:
     @property
     def leaf_names(self) -> tuple[str, ...]:
         """The subgroups that members can say; none: it has no parts."""
-        return tuple(self.spec.subgroups.leaves) if self.spec.subgroups is not None else ()
+        return self.spec.leaf_names
 
     def knows_subgroup(self, name: str) -> bool:
         """Whether a member that says this subgroup, or none (""), has a place in it."""

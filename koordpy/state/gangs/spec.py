@@ -56,6 +56,11 @@ class GangSpec(NamedTuple):
     node_selector: tuple[tuple[str, str], ...] = ()  # narrows that of every member
     warnings: tuple[str, ...] = ()  # about the gang's object
 
+    @property
+    def leaf_names(self) -> tuple[str, ...]:
+        """The subgroups that members can say; none: it has no parts."""
+        return tuple(self.subgroups.leaves) if self.subgroups is not None else ()
+
     def used_instead(self) -> Mapping[str, object]:
         """For each annotation key, what counts by now."""
         group = ", ".join(self.group) or "the gang alone"
@@ -76,6 +81,9 @@ class GangSpec(NamedTuple):
             if self.priority is None
             else f"priority {self.priority}",
         }
+
+
+NO_SPEC = GangSpec()
 
 
 def resolve(

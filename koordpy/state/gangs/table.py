@@ -19,7 +19,7 @@ from koordpy.state.changes import ChangeLog
 from koordpy.state.events import ClusterEvent, EventKind
 from koordpy.state.gangs.gang import Finished, Gang
 from koordpy.state.gangs.groups import GangGroup, GangGroups
-from koordpy.state.gangs.spec import GangDefaults, GangSpec
+from koordpy.state.gangs.spec import NO_SPEC, GangDefaults, GangSpec
 from koordpy.state.pods import PodRecord
 
 
@@ -45,6 +45,11 @@ class GangTable:
     def get(self, gang_id: str) -> Gang | None:
         return self._gangs.get(gang_id)
 
+    def spec_of(self, gang_id: str) -> GangSpec:
+        """What a gang asks for; of one that there is not, nothing. Another object as soon as it may be another one."""
+        gang = self._gangs.get(gang_id)
+        return gang.spec if gang is not None else NO_SPEC
+
     def __iter__(self) -> Iterator[Gang]:
         return iter(self._gangs.values())
 
@@ -65,7 +70,7 @@ class GangTable:
         else:
             record.timed_out = record.uid in self._abandoned  # this was said before the API server knew
         gang = self._open(record.gang)
-        evictable = gang.evictability
+        evictable = gang.evictability if gang.bound or record.bound else None
         was, now = self._stand(gang, record)
         self._tell_victims(gang, evictable)
         if gang.declare(before, record):
@@ -88,7 +93,7 @@ class GangTable:
         self._tell(gang)
         self._abandoned.discard(record.uid)
         self._evicting.pop(record.uid, None)
-        evictable = gang.evictability
+        evictable = gang.evictability if gang.bound else None
         gang.leave(record, standing)
         self._tell_victims(gang, evictable)
         gang.settle()
@@ -241,7 +246,7 @@ class GangTable:
         gang = self._gangs.get(record.gang)
         was = gang.standing_of(record.uid) if gang is not None else None
         if gang is not None and was is not None:
-            evictable = gang.evictability
+            evictable = gang.evictability if gang.bound else None
             gang.leave(record, was)
             gang.enter(record, self._standing(gang, record))
             self._tell_victims(gang, evictable)
@@ -249,14 +254,16 @@ class GangTable:
             if gang.spec.staleness_s and gang.lacks_members:  # a bind has failed, and the watch has no news of that
                 self._tell(gang)
 
-    def _tell_victims(self, gang: Gang, before: tuple[bool, bool]) -> None:
+    def _tell_victims(self, gang: Gang, before: tuple[bool, bool] | None) -> None:
         """Members changed their standing: if the gang may be evicted now and could not be before, jobs are woken.
 
         Only the first member that it can spare counts, not each further one: a gang that grows by thousands would say
-        so of all its nodes each time.
+        so of all its nodes each time. `before` is None if no member is bound: of such a gang nobody can be evicted.
         """
+        if before is None or not gang.bound:
+            return
         whole, some = gang.evictability
-        if gang.bound and ((whole and not before[0]) or (some and not before[1] and not whole)):
+        if (whole and not before[0]) or (some and not before[1] and not whole):
             for node in {member.node for member in gang.bound.values()}:
                 self._changes.add_event(ClusterEvent(EventKind.VICTIMS, node))
 

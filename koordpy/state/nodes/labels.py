@@ -47,10 +47,11 @@ class NodeLabels:
         """The column of a key, made on first use."""
         column = self._columns.get(key)
         if column is None:
-            column = self._columns[key] = LabelColumn(len(self._labels))
+            column = LabelColumn(len(self._labels))
             for row, labels in enumerate(self._labels):
                 if key in labels:
                     column.set(row, labels[key])
+            self._columns[key] = column  # not before it is complete: after an error on the way it is made anew
         return column
 
     def of(self, row: int) -> dict[str, str]:
