@@ -50,7 +50,7 @@ class Answering:
         self._parts, self._book, self._schedulers, self._wall = parts, book, schedulers, wall
         self._cluster = parts.cluster
         self._views = Views(parts, throttle)
-        self._allowance = Allowance(lambda: parts.queue.any_active)
+        self._allowance = Allowance(lambda: parts.queue.any_active or parts.lanes.are_binding)
 
     async def jobs(self) -> JobList:
         """Everything pending, in the order of its turn."""

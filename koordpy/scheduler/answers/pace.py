@@ -1,7 +1,7 @@
-"""How fast answers are worked out: in slices, and in the long run in a tenth of the time while the scheduler is busy.
+"""How fast answers are worked out: in slices, and in the long run in a twentieth of the time while the scheduler is busy.
 
-One question is answered at once. A flood of them must not slow binds down: while jobs are active, answers use up an
-allowance, and then rest until it has grown again. An idle scheduler gives everything.
+One question is answered at once. A flood of them must not slow binds down: while jobs are active or pods are being
+bound, answers use up an allowance, and then rest until it has grown again. An idle scheduler gives everything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _SLICE_S = 0.005  # how long an answer may keep the event loop to itself
-_SHARE = 0.1  # of the time that all answers together may take while the scheduler is busy
+_SHARE = 0.05  # of the time, that all answers together may take while the scheduler is busy
 _SAVED_S = 0.5  # at most: two or three answers about a large cluster
 
 

@@ -44,6 +44,11 @@ class Lanes:
         )
 
     @property
+    def are_binding(self) -> bool:
+        """Pods are being bound, or wait for that."""
+        return not (self.binds.is_idle and self.volume_binds.is_idle)
+
+    @property
     def are_idle(self) -> bool:
         """No call is under way, and none waits."""
         lanes = (self.binds, self.volume_binds, self.evictions, self.reports, self.scheduled_events)
