@@ -1,4 +1,4 @@
-"""How fast answers are worked out: in slices, and in the long run in a twentieth of the time while the scheduler is busy.
+"""How fast answers are worked out: in slices, and in the long run in a twentieth of a busy scheduler's time.
 
 One question is answered at once. A flood of them must not slow binds down: while jobs are active or pods are being
 bound, answers use up an allowance, and then rest until it has grown again. An idle scheduler gives everything.

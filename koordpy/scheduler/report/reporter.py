@@ -103,7 +103,8 @@ class Reporter:
 
     def _warn(self, pod: PodRecord, message: str) -> None:
         self._repeats.said(pod.uid)
-        self._event(pod, "Warning", "FailedScheduling", "Scheduling", message)
+        note = Note(ref(pod).as_object, "Warning", "FailedScheduling", "Scheduling", message, controller=pod.scheduler)
+        self._lane.put(partial(self._record_while_it_waits, pod.uid, note))
 
     def forget(self, uid: str) -> None:
         """The pod is gone, or bound."""
@@ -335,6 +336,12 @@ class Reporter:
     def _event(self, pod: PodRecord, kind: _Kind, reason: str, action: str, text: str, *, controller: str = "") -> None:
         note = Note(ref(pod).as_object, kind, reason, action, text, controller=controller or pod.scheduler)
         self._lane.put(partial(self._record, note))
+
+    async def _record_while_it_waits(self, uid: str, note: Note) -> None:
+        """Skipped when the pod is placed by now: one that waited to be grouped for some milliseconds is no news."""
+        pod = self._cluster.pods.get(uid)
+        if pod is None or not pod.node or self._cluster.gangs.is_waiting(pod):
+            await self._record(note)
 
     async def _record(self, note: Note) -> None:
         await self._tell(self._events.record, note, self._wall())

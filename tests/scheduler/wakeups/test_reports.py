@@ -107,3 +107,24 @@ async def test_nobody_is_told_anything_while_others_are_being_evicted():
         assert not api.conditions
         await asyncio.sleep(0.2)
         assert len(api.conditions) == 1
+
+
+@pytest.mark.parametrize(("placed", "written"), [(False, 2), (True, 0)])
+async def test_a_refusal_is_told_only_while_it_is_true(placed: bool, written: int):
+    """Its condition and its event wait behind binds. A pod that waited for some milliseconds needs neither."""
+    writes: list[str] = []
+
+    def answer(method: str, path: str) -> tuple[int, bytes]:
+        writes.append(f"{method} {path}")
+        return 200, b"{}"
+
+    rig = Rig(client=client_of(answer))
+    rig.node("n1", cpu=1)
+    rig.pod("p", cpu=2)
+    rig.attempt()
+    if placed:
+        rig.node("n2", cpu=2)
+        rig.cluster.assume(uid("p"), "n2")
+    while len(rig.lanes.reports):
+        await rig.lanes.reports._calls.get_nowait()()
+    assert len(writes) == written
