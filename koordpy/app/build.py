@@ -116,6 +116,7 @@ def build_scheduler(
         client,
         cluster,
         instance,
+        profiles.keys(),
         lane=lanes.reports,
         throttle=throttle,
         repeats=Repeats(clock),

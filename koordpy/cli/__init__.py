@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from koordpy import __version__
+from koordpy.cli.output import Commands
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="koordpy")
 def main() -> None:
     """Schedule Kubernetes jobs whose pods must start together.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -43,9 +46,21 @@ async def _by_url(server: str, headers: dict[str, str]) -> AsyncIterator[Ask]:
                 async with session.request(method, server + PATH + path, data=body) as answer:
                     found = Response(answer.status, await answer.read())
             except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-                raise CannotStart(f"{server} does not answer: {error or type(error).__name__}") from error
+                raise CannotStart(f"{server} does not answer: {cause_of(error)}") from error
             if found.status != 200:
                 raise CannotStart(message_of(found))
             return found.body
 
         yield ask
+
+
+def cause_of(error: Exception) -> str:
+    """In plain words: aiohttp puts sockets around them, and `ssl:default` also where there is no TLS."""
+    cause = getattr(error, "os_error", error)
+    if isinstance(cause, TimeoutError):
+        return f"nothing came within {TIMEOUT_S:.0f} seconds"
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {cause.verify_message}"
+    if isinstance(cause, OSError) and cause.errno and not isinstance(cause, (ssl.SSLError, socket.gaierror)):
+        return os.strerror(cause.errno)  # the text of the error itself is about sockets
+    return str(getattr(cause, "strerror", "") or cause or type(cause).__name__)

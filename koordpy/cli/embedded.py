@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,16 +83,17 @@ async def _serve(server: EmbeddedServer, nodes: int, port: int, kubeconfig: Path
 
     with tempfile.TemporaryDirectory(prefix="koordpy-") as directory:
         path = (kubeconfig or Path(directory) / "kubeconfig").absolute()
-        try:
-            async with server:
+        async with AsyncExitStack() as served:
+            try:
+                await served.enter_async_context(server)
                 for definition in definitions():
                     await server.create(PATH, definition)
                 path.write_text(server.kubeconfig(), encoding="utf-8")
-                click.echo(_welcome(server.url, nodes, path))
-                await asyncio.Event().wait()
-        except OSError as error:
-            what = f"--kubeconfig-out {path}" if error.filename else f"--port {port}"
-            raise CannotServe(f"{what}: {error.strerror or error}") from error
+            except OSError as error:
+                what = f"--kubeconfig-out {path}" if error.filename else f"--port {port}"
+                raise CannotServe(f"{what}: {error.strerror or error}") from error
+            click.echo(_welcome(server.url, nodes, path))
+            await asyncio.Event().wait()
 
 
 def _welcome(url: str, nodes: int, kubeconfig: Path) -> str:

@@ -1,5 +1,7 @@
 """Deletion: at once, after a grace period, after finalizers, and of many at a time."""
 
+import pytest
+
 from tests.api_behaviour.objects import node, pod
 from tests.controlplane.client import Client
 
@@ -115,3 +117,10 @@ async def test_deleting_a_pod_answers_with_the_pod(api: Client):
     created = (await api.create("pods", pod("a"))).ok()
     deleted = (await api.delete("pods", "a")).ok()
     assert (deleted["kind"], deleted["metadata"]["uid"]) == ("Pod", created["metadata"]["uid"])
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
+async def test_namespaces_that_everything_relies_on_are_not_deleted(api: Client, name: str):
+    told = (await api.delete("namespaces", name)).refused(403, "Forbidden")
+    assert told == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+    assert "deletionTimestamp" not in (await api.get("namespaces", name)).ok()["metadata"]

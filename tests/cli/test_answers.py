@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import ssl
+from typing import Any, cast
 
+import aiohttp
 import msgspec
 import pytest
 from click.testing import CliRunner
@@ -12,9 +16,11 @@ from click.testing import CliRunner
 from koordpy.app.process import CannotStart
 from koordpy.cli import main
 from koordpy.cli.answertables import show
+from koordpy.cli.asking import cause_of, scheduler
 from koordpy.cli.proxied import Proxied
 from koordpy.kube.http.transport import Response
 from koordpy.scheduler.answers import explaining
+from tests.controlplane.process import free_ports
 from tests.scheduler.answers.worlds import Description, answering, explained, what_if
 
 
@@ -159,6 +165,31 @@ def test_a_replica_that_has_just_ended_is_not_taken_for_one_that_speaks_tls():
     api_server = ApiServer(HUNG_UP, HUNG_UP, ANSWER)
     assert asked(api_server) == b"{}"
     assert "/services/http:koordpy-scheduler:http/" in api_server.asked[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+        (OSError(111, "Multiple exceptions: [Errno 111] Connect call failed ('::1', 1, 0, 0)"), "Connection refused"),
+        (ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version"), "[SSL: WRONG_VERSION_NUMBER] wrong version"),
+        (TimeoutError(), "nothing came within 35 seconds"),
+    ],
+)
+def test_why_there_is_no_connection_is_said_plainly(error: OSError, text: str):
+    assert cause_of(aiohttp.ClientConnectorError(cast("Any", None), error)) == text
+
+
+def test_an_address_where_nobody_listens_is_one_line():
+    (port,) = free_ports(1)
+
+    async def ask() -> None:
+        async with scheduler(f"http://localhost:{port}", "", None, None) as ask:
+            await ask("/jobs", None)
+
+    with pytest.raises(CannotStart) as caught:
+        asyncio.run(ask())
+    assert str(caught.value) == f"http://localhost:{port} does not answer: Connection refused"
 
 
 def test_a_scheduler_that_cannot_be_reached_is_not_asked_forever():

@@ -6,10 +6,12 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+import structlog
 
 from koordpy.api.decode import Decoder
 from koordpy.api.meta import ObjectMeta, Struct
 from koordpy.api.pod import Pod
+from koordpy.kube.watch.definitions import Definition
 from koordpy.kube.watch.reflector import Resource
 from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.sim.embedded.faults import Fault, Rule
@@ -110,3 +112,17 @@ async def test_two_reflectors_of_one_name_are_one_check() -> None:
             assert check() == "not synced yet"
         second.trouble = "Gone: away"
         assert check() == "Gone: away"
+
+
+async def test_a_missing_definition_is_told_once_whoever_needs_it() -> None:
+    gadgets = Resource("/apis/x.test/v1/gadgets", Decoder("Gadget", NamedPod), optional=True)
+    async with World() as world:
+        shared = SharedReflectors(world.client)
+        shared.subscribe(gadgets, Sink())
+        with structlog.testing.capture_logs() as entries:
+            first, second = (shared.installed(Definition("gadgets", (gadgets,), "make some")) for _ in range(2))
+            async with running(shared.run()):
+                await asyncio.sleep(30)
+        assert not first.now
+        assert not second.now
+    assert [(entry["event"], entry["hint"]) for entry in entries] == [("gadgets_not_installed", "make some")]

@@ -30,6 +30,15 @@ async def test_pods_that_name_no_pod_group_are_warned_about_with_the_likely_name
     await virtual.event("NoPods", pod_group="training", text="pods name traning, which does not exist")
 
 
+async def test_a_member_of_ours_is_warned_though_another_schedulers_pod_is_older(virtual: World) -> None:
+    await virtual.pods("a-1", gang="a", scheduler="koord-schduler", cpu=1)
+    await asyncio.sleep(5)
+    await virtual.pods("a-2", gang="a", cpu=1)
+    await asyncio.sleep(70)
+    await virtual.event("PodGroupNotFound", pod="a-2", text="its label names PodGroup a, which does not exist")
+    assert not virtual.events("PodGroupNotFound", pod="a-1")
+
+
 async def test_a_pod_group_that_comes_within_the_minute_is_no_mistake(virtual: World) -> None:
     await virtual.nodes(1, cpu=1)
     await virtual.pods("a-1", gang="a", cpu=1)

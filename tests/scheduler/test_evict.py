@@ -57,6 +57,7 @@ class Clearing:
             nobody,
             self.cluster,
             "test",
+            (),
             lane=Lane(1),
             throttle=Throttle(lambda: 0.0),
             repeats=Repeats(lambda: 0.0),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable
 
+from koordpy.api.definitions import INSTALL
 from koordpy.api.keys import PODGROUPER
 from koordpy.controllers.grouping.kinds.table import Kind, Kinds
 from koordpy.controllers.grouping.owners import Owners
@@ -25,6 +26,7 @@ from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
 from koordpy.kube.client import Client
 from koordpy.kube.events import EventRecorder
+from koordpy.kube.watch.definitions import Definition
 from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.scheduler.ingest.resources import PODS, PRIORITY_CLASSES, SCHEDULING_SPECS
 
@@ -32,6 +34,7 @@ LEASE = PODGROUPER
 WORKERS = 16
 _BATCH_S = 0.002  # pods of one workload come together; more would delay its start
 _REQUEUE_REFUSED_S = 30.0  # pods wait for it, so it is repeated sooner than a status
+_DEFINITION = Definition("kai_podgroups", (POD_GROUPS,), f"{INSTALL}; until then workloads are not grouped")
 
 
 class PodGrouper:
@@ -71,6 +74,7 @@ class PodGrouper:
             reflectors.subscribe(PRIORITY_CLASSES, classes),
             reflectors.subscribe(SCHEDULING_SPECS, specs),
         )
+        reflectors.installed(_DEFINITION)
         self._installed = asyncio.Event()
         self._installed.set()
         watched_groups.on_served(lambda served: self._installed.set() if served else self._installed.clear())

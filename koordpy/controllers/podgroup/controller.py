@@ -12,7 +12,7 @@ from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
 from koordpy.kube.client import Client
 from koordpy.kube.watch.shared import SharedReflectors
-from koordpy.scheduler.ingest.resources import GANG_OBJECTS, PODS
+from koordpy.scheduler.ingest.resources import GANG_OBJECTS, POD_GROUP_DEFINITION, PODS
 
 
 def podgroup_controller(
@@ -34,6 +34,7 @@ def podgroup_controller(
     pods = reflectors.subscribe(PODS, gangs)
     for version, api in apis.items():
         reflectors.subscribe(GANG_OBJECTS[version], api)
+    installed = reflectors.installed(POD_GROUP_DEFINITION)
     return Controller(
         "podgroup",
         PodGroupReconciler(writing, gangs, apis, clock),
@@ -41,4 +42,5 @@ def podgroup_controller(
         synced=pods.synced,
         all_keys=gangs.keys,
         workers=workers,
+        is_installed=lambda: installed.now,
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from koordpy.api.decode import Decoder
+from koordpy.api.definitions import INSTALL
 from koordpy.api.queuejob import GROUP, KIND, VERSION, QueueJob, SchedulingSpec
 from koordpy.controllers.queuejob.creating import Creator
 from koordpy.controllers.queuejob.hands import Hands
@@ -15,6 +16,7 @@ from koordpy.controllers.queuejob.reconciler import QueueJobReconciler
 from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
 from koordpy.kube.client import Client
+from koordpy.kube.watch.definitions import Definition
 from koordpy.kube.watch.reflector import Reflector, Resource
 from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.scheduler.ingest.resources import PODS, PRIORITY_CLASSES, SERVICES
@@ -23,6 +25,7 @@ QUEUE_JOBS = Resource(f"/apis/{GROUP}/{VERSION}/queuejobs", Decoder(KIND, QueueJ
 SCHEDULING_SPECS = Resource(
     f"/apis/{GROUP}/{VERSION}/schedulingspecs", Decoder("SchedulingSpec", SchedulingSpec), optional=True
 )
+_DEFINITION = Definition("queuejobs", (QUEUE_JOBS,), f"{INSTALL}; until then there are no QueueJobs")
 
 
 class QueueJobController(Controller[str]):
@@ -45,6 +48,7 @@ class QueueJobController(Controller[str]):
         # Not among those: a Service that is created a second time is found.
         self._services = reflectors.subscribe(SERVICES, self._index.services)
         self._pods = reflectors.subscribe(PODS, self._index.pods)
+        installed = reflectors.installed(_DEFINITION)
         super().__init__(
             "queuejob",
             self._reconciler_of_jobs,
@@ -52,6 +56,7 @@ class QueueJobController(Controller[str]):
             synced=self._pods.synced,
             all_keys=self._index.keys,
             workers=workers,
+            is_installed=lambda: installed.now,
         )
 
     async def run(self) -> None:

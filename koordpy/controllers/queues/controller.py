@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Collection
 
+from koordpy.api.definitions import INSTALL
 from koordpy.api.podgroup.coscheduling import GROUPS
 from koordpy.controllers.queues.index import QueueIndex
 from koordpy.controllers.queues.reconciler import QueueReconciler
@@ -13,10 +14,12 @@ from koordpy.controllers.runtime.controller import Controller
 from koordpy.controllers.runtime.workqueue import WorkQueue
 from koordpy.kube.client import Client
 from koordpy.kube.events import EventRecorder
+from koordpy.kube.watch.definitions import Definition
 from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.scheduler.ingest.resources import KAI_POD_GROUPS, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 
 _WORKERS = 2  # queues are few, and change seldom beside PodGroups
+_DEFINITION = Definition("queues", (QUEUES,), f"{INSTALL}; until then there are no Queues")
 
 
 def queue_controller(
@@ -34,6 +37,7 @@ def queue_controller(
     reflectors.subscribe(KAI_POD_GROUPS, RunAISink(index))
     reflectors.subscribe(PRIORITY_CLASSES, PriorityClassSink(index))
     reflectors.subscribe(QUEUES, QueueSink(index))
+    installed = reflectors.installed(_DEFINITION)
     return Controller(
         "queue",
         QueueReconciler(writing, index, EventRecorder(writing, socket.gethostname()), clock),
@@ -41,4 +45,5 @@ def queue_controller(
         synced=pods.synced,
         all_keys=index.names,
         workers=_WORKERS,
+        is_installed=lambda: installed.now,
     )

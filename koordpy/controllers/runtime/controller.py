@@ -43,8 +43,9 @@ class Controller(Generic[K]):
     """One kind of object, under the name that it has in logs, metrics and health checks; `what` of it is kept true.
 
     `synced` is set once everything that a status is computed from has been listed: half of the pods make half a gang.
-    `all_keys` are those of the objects that are known when the controller starts to lead. A request that was refused as
-    invalid is repeated after `requeue_refused_s`, if nothing changes before.
+    `all_keys` are those of the objects that are known when the controller starts to lead. The log is told that they are
+    kept true, unless there can be none, as their definition is not installed. A request that was refused as invalid is
+    repeated after `requeue_refused_s`, if nothing changes before.
     """
 
     def __init__(
@@ -58,11 +59,12 @@ class Controller(Generic[K]):
         workers: int,
         what: str = "status",
         requeue_refused_s: float = _REQUEUE_REFUSED_S,
+        is_installed: Callable[[], bool] = lambda: True,
     ) -> None:
         self.name, self.what = name, what
         self._reconciler, self._queue, self._health = reconciler, queue, WriteHealth(name, what)
         self._synced, self._all_keys, self._workers = synced, all_keys, workers
-        self._requeue_refused_s = requeue_refused_s
+        self._requeue_refused_s, self._is_installed = requeue_refused_s, is_installed
 
     @property
     def trouble(self) -> str:
@@ -73,8 +75,9 @@ class Controller(Generic[K]):
         """Reconcile every object, then those that change, until cancelled; only while this process leads."""
         await self._synced.wait()
         keys = self._all_keys()
-        event = f"keeping_{self.name}_{self.what}"
-        log.info(event, objects=len(keys))
+        if keys or self._is_installed():
+            event = f"keeping_{self.name}_{self.what}"
+            log.info(event, objects=len(keys))
         self._queue.start()
         try:
             for key in keys:

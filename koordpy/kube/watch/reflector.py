@@ -58,11 +58,16 @@ class Resource(Generic[T]):
         return self.path.rsplit("/", 1)[1]
 
     @property
+    def api_version(self) -> str:
+        """That of its definition: `group/version`; core resources have none."""
+        return "/".join(self.path.split("/")[2:4])
+
+    @property
     def full_name(self) -> str:
         """The name, with its API group if several groups may have it."""
         if not self.optional:
             return self.name
-        group, version = self.path.split("/")[2:4]
+        group, version = self.api_version.split("/")
         return f"{self.name}.{version}.{group}" if self.of_a_version else f"{self.name}.{group}"
 
     def query(self) -> dict[str, str | int]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from koordpy.kube.client import Client
+from koordpy.kube.watch.definitions import Definition, Installed
 from koordpy.kube.watch.reflector import Reflector, Resource
 from koordpy.kube.watch.sinks import Sink, T
 
@@ -22,6 +23,7 @@ class SharedReflectors:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._reflectors: dict[Resource[Any], Reflector[Any]] = {}
+        self._installed: dict[Definition, Installed] = {}
         self._is_running = False
 
     def subscribe(self, resource: Resource[T], sink: Sink[T], settle: Callable[[], None] | None = None) -> Reflector[T]:
@@ -29,6 +31,13 @@ class SharedReflectors:
         reflector = self._reflector_of(resource)
         reflector.subscribe(sink, settle)
         return reflector
+
+    def installed(self, definition: Definition) -> Installed:
+        """Whether it is, for everybody who needs it: what there is to say is said once."""
+        if definition not in self._installed:
+            reflectors = [self._reflector_of(resource) for resource in definition.resources]
+            self._installed[definition] = Installed(definition, reflectors)
+        return self._installed[definition]
 
     async def run(self) -> None:
         """Run all reflectors, until cancelled."""

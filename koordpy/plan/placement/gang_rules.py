@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from koordpy.api.definitions import INSTALL
 from koordpy.api.keys import SCHEDULER_ERROR
 from koordpy.api.podgroup.frontends import ARBITRATOR, name_of
 from koordpy.plan.framework.answers import Refusal
@@ -29,7 +30,6 @@ from koordpy.state.shapes import Shape
 
 _ROOM = EventKind.NODE_ADDED | EventKind.NODE_GREW | EventKind.NODE_TAINTS | EventKind.ROOM_FREED | EventKind.VICTIMS
 _MOST_NAMES = 5
-_INSTALL = "koordpy crds | kubectl apply -f -"
 _NOBODY = -(2**31)  # the lowest priority
 
 
@@ -213,7 +213,7 @@ def _own(group: GangGroup, cluster: Cluster) -> str:
 def _uninitialised(gang: Gang, cluster: Cluster) -> str:
     kind = gang.front_end.kind
     if gang.needs_object and not gang.objects and not cluster.gangs.is_served(gang.front_end):
-        return f"gang {gang.name} waits for {kind} {gang.name}, but {kind}s are not installed: {_INSTALL}"
+        return f"gang {gang.name} waits for {kind} {gang.name}, but {kind}s are not installed: {INSTALL}"
     if gang.needs_object and not gang.objects and gang.front_end is ARBITRATOR:
         return f"the pods of {gang.name} wait for their SchedulingSpec, which does not exist"
     if gang.needs_object and not gang.objects:

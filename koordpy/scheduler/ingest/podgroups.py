@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-import structlog
-
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.podgroup.claims import owner_gang
-from koordpy.api.podgroup.frontends import COSCHEDULING, FRONT_END_OF_API, FrontEnd, gang_id
+from koordpy.api.podgroup.frontends import FRONT_END_OF_API, gang_id
 from koordpy.api.podgroup.gangobject import GangObject
 from koordpy.api.podgroup.schedulingspec import SchedulingSpec, controller_of, gang_object_of
 from koordpy.scheduler.wakeups import Wakeups
 from koordpy.state.cluster import Cluster
-
-log = structlog.get_logger()
 
 
 class _Object:
@@ -81,25 +77,11 @@ class SchedulingSpecSink:
 
 
 class GangDefinitions:
-    """Which objects of gangs are installed; that none of Koordinator's kind is, is said once."""
+    """Which objects of gangs are installed."""
 
     def __init__(self, cluster: Cluster, wakeups: Wakeups) -> None:
         self._cluster, self._wakeups = cluster, wakeups
 
     def served(self, api_version: str, served: bool) -> None:
-        front_end = FRONT_END_OF_API[api_version]
-        before = self._cluster.gangs.is_served(front_end)
-        self._cluster.set_served(front_end, api_version, served=served)
-        if front_end is COSCHEDULING:
-            self._tell(front_end, api_version, before=before)
+        self._cluster.set_served(FRONT_END_OF_API[api_version], api_version, served=served)
         self._wakeups.deliver()
-
-    def _tell(self, front_end: FrontEnd, api_version: str, *, before: bool) -> None:
-        now = self._cluster.gangs.is_served(front_end)
-        if before and not now:
-            log.warning(
-                "podgroups_not_installed",
-                hint="koordpy crds | kubectl apply -f -; until then pods that name a PodGroup wait",
-            )
-        elif now and not before:
-            log.info("podgroups_installed", api_version=api_version)

@@ -11,6 +11,7 @@ from typing import Any
 from koordpy.api import queue, topology
 from koordpy.api.coordination import Lease
 from koordpy.api.decode import Decoder
+from koordpy.api.definitions import INSTALL
 from koordpy.api.node import Node
 from koordpy.api.pod import Pod
 from koordpy.api.podgroup import kai, native, schedulingspec
@@ -27,6 +28,7 @@ from koordpy.api.storage import (
 )
 from koordpy.api.topologystatus import TopologyObject
 from koordpy.api.workload import Namespace, ReplicaSet, Service
+from koordpy.kube.watch.definitions import Definition
 from koordpy.kube.watch.reflector import Resource
 
 # Finished pods too: a member that has succeeded counts for its gang.
@@ -36,6 +38,12 @@ POD_GROUPS = {  # of the coscheduling kind, by API group
     group: Resource(f"/apis/{group}/{VERSION}/podgroups", Decoder("PodGroup", PodGroup), optional=True)
     for group in GROUPS
 }
+POD_GROUP_DEFINITION = Definition(
+    "podgroups",
+    tuple(POD_GROUPS.values()),
+    f"{INSTALL}; until then pods that name a PodGroup wait",
+    is_waited_for=True,
+)
 KAI_POD_GROUPS = Resource(f"/apis/{kai.API_VERSION}/podgroups", Decoder("PodGroup", kai.KaiPodGroup), optional=True)
 NATIVE_POD_GROUPS = {
     version: Resource(

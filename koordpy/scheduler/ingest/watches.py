@@ -31,6 +31,7 @@ class Watches:
             *(subscribe(resource, sinks.owners[kind]) for kind, resource in resources.OWNERS.items()),
             *(subscribe(resource, sinks.storage[kind]) for kind, resource in resources.STORAGE.items()),
         )
+        reflectors.installed(resources.POD_GROUP_DEFINITION)
 
     @staticmethod
     def _gang_objects(reflectors: SharedReflectors, sinks: Sinks, version: str) -> Reflector[Any]:

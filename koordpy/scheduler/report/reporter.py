@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Literal
 
@@ -54,6 +54,7 @@ class Reporter:
         client: Client,
         cluster: Cluster,
         instance: str,
+        schedulers: Collection[str],
         *,
         lane: Lane,
         throttle: Throttle,
@@ -63,7 +64,7 @@ class Reporter:
     ) -> None:
         self._client, self._cluster, self._lane, self._wall = client, cluster, lane, wall
         self._throttle, self._repeats, self._advice = throttle, repeats, advice
-        self._events = EventRecorder(client, instance)
+        self._events, self._schedulers = EventRecorder(client, instance), schedulers
         self._complained: dict[tuple[str, str], None] = {}  # gang or namespace, and text; oldest first
 
     def scheduled(self, pod: PodRecord, node: str) -> Call:
@@ -197,11 +198,15 @@ class Reporter:
 
     def gang_event(self, gang: Gang, kind: _Kind, reason: str, text: str) -> None:
         """On its PodGroup, or on its oldest member where there is none."""
-        oldest = min(gang.all_live(), key=lambda member: (member.created, member.name), default=None)
+        oldest = min(gang.all_live(), key=self._age, default=None)
         about = _object_ref(gang) or (ref(oldest).as_object if oldest is not None else None)
         if about is not None:
             scheduler = oldest.scheduler if oldest is not None else "koordpy"
             self._lane.put(partial(self._record, Note(about, kind, reason, "Scheduling", text, scheduler)))
+
+    def _age(self, member: PodRecord) -> tuple[bool, float, str]:
+        """Pods that name the gang and another scheduler come last: they are no members that count."""
+        return member.scheduler not in self._schedulers, member.created, member.name
 
     def object_event(self, about: ObjectRef, kind: _Kind, reason: str, text: str, scheduler: str) -> None:
         """On some other object of a user's."""

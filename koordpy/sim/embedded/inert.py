@@ -12,6 +12,7 @@ NOBODY_ACTS = {
     "daemonsets.apps": _NO_CONTROLLER.format("DaemonSet"),
     "replicationcontrollers": _NO_CONTROLLER.format("ReplicationController"),
     "cronjobs.batch": _NO_CONTROLLER.format("CronJob"),
+    "horizontalpodautoscalers.autoscaling": _NO_CONTROLLER.format("HorizontalPodAutoscaler"),
     "poddisruptionbudgets.policy": _NO_CONTROLLER.format("disruption") + ", until somebody writes its status",
     "ingresses.networking.k8s.io": _NO_CONTROLLER.format("Ingress"),
     "networkpolicies.networking.k8s.io": "the embedded cluster has no network: this NetworkPolicy is stored only",

@@ -2,7 +2,7 @@
 
 One task plays the kubelets of all nodes: a heap of what is due, fed by the store's changes. They write
 beneath the HTTP API and its faults, by the same rules. A pod bound to a node that does not exist has no
-kubelet and stays as it is.
+kubelet: `workloads/podgc.py` sees to it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from koordpy.sim.embedded.store import Stored
 
 Obj = dict[str, Any]
-INITIAL = ("default", "kube-system", "kube-public", "kube-node-lease")
+_IMMORTAL = ("default", "kube-system", "kube-public")
+INITIAL = (*_IMMORTAL, "kube-node-lease")
 
 
 def check_open(backend: Backend, resource: Resource, namespace: str, name: str) -> None:
@@ -34,6 +35,12 @@ def check_open(backend: Backend, resource: Resource, namespace: str, name: str) 
         cause = {"reason": "NamespaceTerminating", "message": f"namespace {namespace} is being terminated"}
         error.details = {**(error.details or {}), "causes": [{**cause, "field": "metadata.namespace"}]}
         raise error
+
+
+def check_mortal(resource: Resource, name: str) -> None:
+    """Refuse to delete what the admission of the real server keeps: too much relies on these to be there."""
+    if name in _IMMORTAL:
+        raise errors.forbidden(resource, name, "this namespace may not be deleted")
 
 
 def terminate(backend: Backend, stored: Stored) -> tuple[Stored, bool]:

@@ -108,7 +108,7 @@ def _builtin(
 _IN_ALL = frozenset(
     (
         *("pods", "services", "replicationcontrollers", "replicasets", "statefulsets"),
-        *("deployments", "daemonsets", "jobs", "cronjobs"),
+        *("deployments", "daemonsets", "jobs", "cronjobs", "horizontalpodautoscalers"),
     )
 )
 _STATUS = ("status",)
@@ -177,6 +177,7 @@ _WORKLOADS = (
     _builtin("apps", "v1", "controllerrevisions", "ControllerRevision"),
     _builtin("batch", "v1", "jobs", "Job", subresources=_STATUS),
     _builtin("batch", "v1", "cronjobs", "CronJob", "cj", subresources=_STATUS),
+    _builtin("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa", subresources=_STATUS),
     _builtin("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", subresources=_STATUS),
 )
 _ACCESS = (

@@ -24,6 +24,7 @@ from koordpy.sim.embedded.namespaces import INITIAL
 from koordpy.sim.embedded.nodes import lease_of, simulated_node
 from koordpy.sim.embedded.request import Request, Response
 from koordpy.sim.embedded.store import HISTORY, Store
+from koordpy.sim.embedded.workloads.podgc import QUARANTINE_S
 from koordpy.sim.embedded.workloads.runtime import Workloads
 
 Obj = dict[str, Any]
@@ -34,7 +35,8 @@ class EmbeddedCluster:
 
     `nodes` is a number of equal nodes, or the Node objects themselves. Without `kubelets` bound pods stay
     Pending and deleted ones terminating, as on a real server that has no nodes. Without `controllers` nobody makes
-    pods for a Job, nor deletes what a deleted object owned.
+    pods for a Job, nor deletes what a deleted object owned. With both, pods fail and go `quarantine_s` after their node
+    is gone; with None they stay for whoever deletes them.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class EmbeddedCluster:
         timing: Timing | None = None,
         clock: Callable[[], float] = time.time,
         history: int = HISTORY,
+        quarantine_s: float | None = QUARANTINE_S,
     ) -> None:
         self.backend = Backend(store=Store(history), clock=clock)
         self.store = self.backend.store
@@ -54,7 +57,7 @@ class EmbeddedCluster:
         self.faults = Faults(Api(self.backend).handle)
         self._nodes = nodes
         self._kubelets = Kubelets(self.backend, timing) if kubelets else None
-        self._workloads = Workloads(self.backend) if controllers else None
+        self._workloads = Workloads(self.backend, quarantine_s if kubelets else None) if controllers else None
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
 

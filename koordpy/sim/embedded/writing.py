@@ -200,6 +200,8 @@ class Writer:
 
     def delete_stored(self, current: Stored, options: Obj) -> tuple[Stored, bool]:
         lifecycle.check_preconditions(self.resource, current, options)
+        if current.storage == "namespaces":
+            namespaces.check_mortal(self.resource, current.key[1])
         if self.request.dry_run or "All" in (options.get("dryRun") or ()):
             return current, True
         if current.storage == "namespaces":

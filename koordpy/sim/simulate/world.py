@@ -112,7 +112,8 @@ class _World:
         beliefs: list[str] = []
         rested_s = 0.0
         with self._surroundings.in_place():
-            cluster = EmbeddedCluster(clock=lambda: EPOCH + self._loop.time())
+            # What was on a node that vanishes is deleted by the step that lets it vanish.
+            cluster = EmbeddedCluster(clock=lambda: EPOCH + self._loop.time(), quarantine_s=None)
             chance = random.Random(f"uids {self._history.seed}")  # noqa: S311 - see Machine
             cluster.backend.new_uid = lambda: str(uuid.UUID(int=chance.getrandbits(128), version=4))
             async with cluster:

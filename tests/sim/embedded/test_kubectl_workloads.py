@@ -72,6 +72,16 @@ async def test_what_nobody_acts_on_is_created_with_a_warning(kubectl: Kubectl):
     assert told == "Warning: the embedded cluster enforces a ResourceQuota for pods alone, and none with scopes\n"
 
 
+async def test_autoscale_says_that_nothing_is_scaled(kubectl: Kubectl):
+    await kubectl("create", "deployment", "x", "--image=none")
+    code, out, told = await kubectl.run("autoscale", "deployment", "x", "--max=3")
+    assert (code, out) == (0, "horizontalpodautoscaler.autoscaling/x autoscaled\n")
+    expected = (
+        "the embedded cluster has no HorizontalPodAutoscaler controller: it is stored, and nothing follows from it"
+    )
+    assert told == f"Warning: {expected}\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -111,7 +111,7 @@ async def test_a_finalizer_outlives_the_kubelet():
 
 
 async def test_a_pod_on_a_node_that_does_not_exist_never_starts():
-    async with _cluster() as cluster:
+    async with _cluster(quarantine_s=None) as cluster:
         await cluster.create(PODS, pod("a", node="absent"))
         await asyncio.sleep(60)
         assert await _phase(cluster) == "Pending"
@@ -153,7 +153,7 @@ async def test_a_namespace_goes_with_its_last_terminating_pod():
 
 
 async def test_a_node_that_comes_back_goes_on_with_the_pods_that_it_had():
-    async with _cluster() as cluster:
+    async with _cluster(quarantine_s=None) as cluster:
         await cluster.create(PODS, pod("leaves", node="n"))
         await asyncio.sleep(3)
         await cluster.create(PODS, pod("starts", node="n"))

@@ -20,6 +20,7 @@ from koordpy.sim.embedded.workloads.job import Jobs
 from koordpy.sim.embedded.workloads.operators.mpijob import MPIJobs
 from koordpy.sim.embedded.workloads.operators.pytorchjob import PyTorchJobs
 from koordpy.sim.embedded.workloads.operators.raycluster import RayClusters
+from koordpy.sim.embedded.workloads.podgc import PodCollector
 from koordpy.sim.embedded.workloads.replicaset import ReplicaSets
 from koordpy.sim.embedded.workloads.statefulset import StatefulSets
 
@@ -60,9 +61,12 @@ class Controller(Protocol):
 
 
 class Workloads:
-    """Hears the store from the moment it is made; `run` acts."""
+    """Hears the store from the moment it is made; `run` acts.
 
-    def __init__(self, backend: Backend) -> None:
+    Pods whose node does not exist are kept for `quarantine_s`, and for ever if that is None.
+    """
+
+    def __init__(self, backend: Backend, quarantine_s: float | None) -> None:
         self._store = backend.store
         self._dependents = Dependents(backend.store)
         self._controls = {kind.storage: Control(backend, self._dependents, kind.component) for kind in _CONTROLLERS}
@@ -70,6 +74,7 @@ class Workloads:
             kind.storage: kind(self._controls[kind.storage]) for kind in _CONTROLLERS
         }
         self._garbage = GarbageCollector(backend, self._dependents)
+        self._pods = PodCollector(backend, self._dependents, quarantine_s)
         self._due: list[tuple[float, int, Place]] = []
         self._at: dict[Place, float] = {}  # the earliest time in `_due`; later entries of the same object are stale
         self._gone: deque[Stored] = deque()  # nothing is written while a change is heard: its author is still writing
@@ -92,10 +97,12 @@ class Workloads:
                 gone = self._gone.popleft()
                 self._controllers[gone.storage].gone(gone)
             self._garbage.collect()
+            self._pods.collect(now)
 
     async def _wait(self) -> float:
         """Until something is due or new; returns the time it is."""
-        due = self._due[0][0] if self._due else None
+        dues = [at for at in (self._due[0][0] if self._due else None, self._pods.due) if at is not None]
+        due = min(dues, default=None)
         try:
             async with asyncio.timeout_at(due):
                 await self._wake.wait()
@@ -117,6 +124,8 @@ class Workloads:
     def _hear(self, change: Change) -> None:
         self._dependents.hear(change)
         if self._garbage.hear(change):
+            self._wake.set()
+        if self._pods.hear(change):
             self._wake.set()
         new = change.new
         if new.storage in self._controllers:

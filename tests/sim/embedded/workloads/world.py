@@ -82,11 +82,11 @@ class World:
 
 
 @asynccontextmanager
-async def world(*, binds: bool = True, termination: float = 0.1) -> AsyncIterator[World]:
+async def world(*, binds: bool = True, termination: float = 0.1, kubelets: bool = True) -> AsyncIterator[World]:
     """With `binds`, every pod is bound a tenth of a second after it was made, and runs a tenth later."""
     started = asyncio.get_running_loop().time()
     clock = lambda: 1.8e9 + asyncio.get_running_loop().time() - started  # noqa: E731
-    options = {"clock": clock, "timing": Timing(0.1, termination)}
+    options = {"clock": clock, "timing": Timing(0.1, termination), "kubelets": kubelets}
     async with EmbeddedCluster([simulated_node("n", pods=10_000)], **options) as cluster:
         task = asyncio.create_task(_bind_everything(cluster)) if binds else None
         yield World(cluster)
