@@ -49,7 +49,7 @@ def test_jobs_are_a_table(waiting, capsys):
 def test_an_explanation_says_what_would_start_it(waiting, capsys):
     text = shown(explained(waiting.build()), "table", capsys)
     assert "JobEnds: default/old ends or is deleted" in text
-    assert "job default/old: default/old holds 1 of cpu on n1" in text
+    assert "job default/old holds 1 of cpu on n1" in text
     assert "\x1b" not in text
 
 
