@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from koordpy.api.errors import MalformedValue
 
@@ -17,6 +18,7 @@ _UNITS = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
+_LONGEST_INSTANT = 64  # what is kept of text that users write is bounded
 _PART = re.compile(r"(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?(?P<unit>ns|us|µs|μs|ms|s|m|h)")
 
 
@@ -39,13 +41,24 @@ def seconds_of_duration(text: str) -> float:
 
 def seconds_of_instant(text: str) -> float:
     """Seconds since the epoch of an RFC 3339 time."""
+    if len(text) > _LONGEST_INSTANT:
+        raise _no_instant(text)
+    return _seconds_of_instant(text)
+
+
+@lru_cache(1024)  # the pods of a job were made, and bound, in the same few seconds
+def _seconds_of_instant(text: str) -> float:
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
         instant = None
     if instant is None or instant.tzinfo is None or "T" not in text.upper():
-        raise MalformedValue("time", text, "is not an RFC 3339 time such as 2026-01-31T12:00:00Z")
+        raise _no_instant(text)
     return instant.timestamp()
+
+
+def _no_instant(text: str) -> MalformedValue:
+    return MalformedValue("time", text, "is not an RFC 3339 time such as 2026-01-31T12:00:00Z")
 
 
 def instant_of_seconds(seconds: float) -> str:

@@ -47,3 +47,8 @@ def test_micro_time_keeps_microseconds():
 def test_an_instant_without_a_zone_is_refused(text):
     with pytest.raises(MalformedValue, match="RFC 3339"):
         seconds_of_instant(text)
+
+
+def test_an_instant_is_refused_that_is_longer_than_any_time_is_written():
+    with pytest.raises(MalformedValue):
+        seconds_of_instant("2026-01-31T12:00:00." + "0" * 60 + "Z")
