@@ -7,15 +7,16 @@ members fit beside each other (`room.py`): mostly that is the answer, and of 50,
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from koordpy.plan.framework.answers import Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
-from koordpy.plan.placement.absence import take_off
 from koordpy.plan.placement.gangs import Profiles
 from koordpy.plan.preemption.search import is_whole
+from koordpy.plan.reservations.departures import Departures
 from koordpy.plan.reservations.ends import End
 from koordpy.plan.reservations.room import fewest_ends
 from koordpy.state.cluster import Cluster
@@ -37,17 +38,19 @@ def earliest_start(
     job: Job, ends: Sequence[End], now: float, *, plan: Planner, cluster: Cluster, profiles: Profiles
 ) -> Start | None:
     """None: not even when all of these have ended. The state is left as it was."""
-    times = sorted({each.at for each in ends})
+    departures = Departures(ends, cluster)
+    times = departures.times()
     low, high = 0, len(times)  # the answer, as an index into times, is in [low, high)
-    gone = fewest_ends(job, ends, cluster, profiles)
+    gone = fewest_ends(job, departures, cluster, profiles)
     if gone:
-        low = bisect_left(times, ends[gone - 1].at) if gone <= len(ends) else high
+        low = int(np.searchsorted(times, departures.at(gone - 1))) if gone <= len(departures) else high
     found: Start | None = None
     middle = low
     while low < high:
-        answer = _plan_at(times[middle], job, ends, plan, cluster)
+        at = float(times[middle])
+        answer = _plan_at(at, job, departures, plan, cluster)
         if is_whole(answer):
-            found, high = Start(max(times[middle], now), answer.placements), middle
+            found, high = Start(max(at, now), answer.placements), middle
         else:
             low = middle + 1
         middle = (low + high) // 2
@@ -69,11 +72,10 @@ def fits_beside(
             row = cluster.nodes.row_of(node)
             if row is not None and pod.shape is not None:
                 trial.place(row, pod.shape)
-        return is_whole(_plan_at(at, job, ends, plan, cluster))
+        return is_whole(_plan_at(at, job, Departures(ends, cluster), plan, cluster))
 
 
-def _plan_at(at: float, job: Job, ends: Sequence[End], plan: Planner, cluster: Cluster) -> Plan | Refusal:
-    gone = ends[: bisect_right(ends, at, key=lambda each: each.at)]
+def _plan_at(at: float, job: Job, departures: Departures, plan: Planner, cluster: Cluster) -> Plan | Refusal:
     with Trial(cluster.occupancy) as trial:
-        take_off((each.pod for each in gone), cluster, trial)
+        departures.take_off(departures.left_by(at), trial)
         return plan(job)

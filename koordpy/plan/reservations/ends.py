@@ -54,7 +54,8 @@ def end_of(pod: PodRecord, cluster: Cluster, now: float) -> float:
 
 def started_at(pod: PodRecord, now: float) -> float:
     """When a pod began that runs, by the wall clock."""
-    return min(max(pod.started, pod.bound_at) or now, now)
+    start = max(pod.started, pod.bound_at)
+    return start if start and start < now else now
 
 
 def ends_of(

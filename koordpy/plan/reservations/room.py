@@ -7,29 +7,26 @@ bound and no answer. Where members differ, or some are on nodes already, there i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.fit import static_mask
 from koordpy.plan.placement.gangs import Profiles
-from koordpy.plan.reservations.ends import End
+from koordpy.plan.reservations.departures import Departures
 from koordpy.state.arrays import Bools, Ints
 from koordpy.state.cluster import Cluster
 from koordpy.state.shapes import Shape
 
 
-def fewest_ends(job: Job, ends: Sequence[End], cluster: Cluster, profiles: Profiles) -> int:
-    """How many of the first to end have to be gone for the job to fit; if all of them are too few, one more."""
+def fewest_ends(job: Job, departures: Departures, cluster: Cluster, profiles: Profiles) -> int:
+    """How many of the first to leave have to be gone for the job to fit; if all of them are too few, one more."""
     every_wanted = _wanted(job, cluster)
     if not every_wanted:
         return 0
-    rows = cluster.nodes.rows_of(pod.node for _, pod, _ in ends)  # [E]
     found = 0
     for wanted in every_wanted:
         usable = static_mask(wanted[0], cluster, profiles[job.members[0].scheduler]) & cluster.nodes.live  # [N]
-        found = max(found, _fewest(wanted, ends, rows, usable, cluster))
+        found = max(found, _fewest(wanted, departures, usable, cluster))
     return found
 
 
@@ -50,30 +47,18 @@ def _wanted(job: Job, cluster: Cluster) -> list[tuple[Shape, int]]:
     return found
 
 
-def _fewest(wanted: tuple[Shape, int], ends: Sequence[End], rows: Ints, usable: Bools, cluster: Cluster) -> int:
+def _fewest(wanted: tuple[Shape, int], departures: Departures, usable: Bools, cluster: Cluster) -> int:
     shape, number = wanted
     asked = [(row, amount) for row, amount in zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True) if amount]
-    freed = _freed([row for row, _ in asked], ends)
-    low, high = 0, len(ends) + 1
+    rows, freed = departures.rows, departures.freed([row for row, _ in asked])  # [E], [K, E]
+    low, high = 0, len(departures) + 1
     while low < high:
         middle = (low + high) // 2
-        if middle > len(ends) or _slots(asked, freed[:, :middle], rows[:middle], usable, cluster) >= number:
+        if middle > len(departures) or _slots(asked, freed[:, :middle], rows[:middle], usable, cluster) >= number:
             high = middle
         else:
             low = middle + 1
     return low
-
-
-def _freed(resources: list[int], ends: Sequence[End]) -> Ints:
-    """`[K, E]`: what each end frees of each resource."""
-    shapes = [pod.shape for _, pod, _ in ends]
-    number = {shape: place for place, shape in enumerate(dict.fromkeys(shapes))}
-    amounts: Ints = np.zeros((len(resources), len(number)), dtype=np.int64)
-    for shape, place in number.items():
-        if shape is not None:
-            asked = dict(zip(shape.rows.tolist(), shape.amounts.tolist(), strict=True))
-            amounts[:, place] = [asked.get(each, 0) for each in resources]
-    return amounts[:, np.fromiter(map(number.__getitem__, shapes), dtype=np.int64, count=len(shapes))]
 
 
 def _slots(asked: list[tuple[int, int]], freed: Ints, rows: Ints, usable: Bools, cluster: Cluster) -> int:

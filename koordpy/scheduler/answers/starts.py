@@ -17,6 +17,7 @@ from koordpy.plan.framework.answers import Placement, Plan, Refusal
 from koordpy.plan.framework.job import Job
 from koordpy.plan.placement.absence import take_off
 from koordpy.plan.preemption.search import is_whole
+from koordpy.plan.reservations.departures import Departures
 from koordpy.plan.reservations.ends import NEVER, ends_of, run_time_of
 from koordpy.plan.reservations.room import fewest_ends
 from koordpy.scheduler.answers.amounts import instant
@@ -62,6 +63,7 @@ class Forward:
         self._planning, self._cluster, self._admission = planning, planning.cluster, admission
         self._now, self._learnt = now, learnt
         self._ends, self._unknown = ends_of(Job("", ()), self._cluster, now, learnt.run_time)
+        self._departures = Departures(self._ends, self._cluster)
         self._until = time.perf_counter() + budget_s  # of planning: what runs is looked at in any case
         self._said: str | None = None  # about ends that are not known
         self._to_come: list[_ToCome] = []
@@ -103,10 +105,10 @@ class Forward:
 
     def _times(self, job: Job) -> list[float]:
         """When there is more room than before, from the first on at which its requests fit at all."""
-        gone = fewest_ends(job, self._ends, self._cluster, self._planning.profiles)
-        if gone > len(self._ends):
+        gone = fewest_ends(job, self._departures, self._cluster, self._planning.profiles)
+        if gone > len(self._departures):
             return []
-        first = max(self._now, self._ends[gone - 1].at) if gone else self._now
+        first = max(self._now, self._departures.at(gone - 1)) if gone else self._now
         times = {first, *(each.at for each in self._ends), *(each.end for each in self._to_come)}
         return sorted(at for at in times if first <= at < NEVER)
 
