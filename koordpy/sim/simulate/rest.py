@@ -5,9 +5,10 @@ Each check says what is wrong now; whoever asks gives the system time, and asks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from koordpy.api.quantity import milli_units
 from koordpy.sim.simulate.placing import fit_in, needed
 from koordpy.sim.simulate.reading import KOORDINATOR, Gang, gang_of
 from koordpy.sim.simulate.truth import (
@@ -16,11 +17,13 @@ from koordpy.sim.simulate.truth import (
     asked,
     condition,
     is_anything_reserved,
+    is_finished,
     is_odd,
     is_pending,
     is_terminating,
     key_of,
     limit_of,
+    node_of,
     queue_of,
 )
 
@@ -102,31 +105,58 @@ def untrue_statuses(truth: Truth) -> Iterator[str]:
 
 def _pod_group_statuses(truth: Truth) -> Iterator[str]:
     for name, gang in sorted(truth.gangs().items()):
-        status = gang.status
-        if status is None or status.get("phase") in (None, "", "Finished", "Failed") or "running" not in status:
+        if gang.object is None or not _keeps_counts(gang):
+            continue
+        status = gang.status or {}
+        members = [pod for pod in gang.members if not _is_of_predecessor(pod, gang)]
+        if members and not status.get("phase"):
+            yield f"PodGroup {name} has no phase, and {len(members)} pods"
+        if _waits_below_its_minimum(gang, members) and condition(gang.object, "Scheduled").get("status") != "False":
+            yield f"PodGroup {name} waits, and no condition says why"
+        if status.get("phase") in (None, "", "Finished", "Failed"):
             continue  # what has ended stays as it was when its pods are gone
-        phases = [pod["status"].get("phase") for pod in gang.members]
-        if status["running"] != phases.count("Running"):
-            yield f"PodGroup {name} says running {status['running']}, and {phases.count('Running')} are"
+        for field, phase in (("running", "Running"), ("succeeded", "Succeeded"), ("failed", "Failed")):
+            if (said := status.get(field, 0)) != (true := _with_phase(members, phase)):
+                yield f"PodGroup {name} says {field} {said}, and {true} are"
+
+
+def _keeps_counts(gang: Gang) -> bool:
+    """PodGroups of Koordinator and KAI; a SchedulingSpec is known by the UID of its owner, and has no status."""
+    return gang.name.partition("@")[2] in ("", "kai")
+
+
+def _is_of_predecessor(pod: Json, gang: Gang) -> bool:
+    made = str(gang.object_metadata.get("creationTimestamp", ""))
+    return is_finished(pod) and str(pod["metadata"]["creationTimestamp"]) <= made
+
+
+def _waits_below_its_minimum(gang: Gang, members: list[Json]) -> bool:
+    started = sum(bool(node_of(pod)) for pod in members)
+    return any(map(is_pending, members)) and gang.minimum is not None and started < gang.minimum
+
+
+def _with_phase(pods: Iterable[Json], phase: str) -> int:
+    return sum(pod["status"].get("phase") == phase for pod in pods)
 
 
 def _queue_statuses(truth: Truth) -> Iterator[str]:
     for queue in truth.all("queues.scheduling.run.ai"):
-        name = queue["metadata"]["name"]
-        said = (queue.get("status") or {}).get("allocated", {}).get("cpu", "0")
-        told = int(said[:-1]) if str(said).endswith("m") else int(float(said) * 1000)
-        if told != truth.allocated(name) and not name.startswith("odd"):
-            yield f"queue {name} says that {told} is allocated, and {truth.allocated(name)} is"
+        name, status = queue["metadata"]["name"], queue.get("status") or {}
+        if name.startswith("odd"):
+            continue
+        for field, true in (("allocated", truth.allocated(name)), ("requested", truth.requested(name))):
+            if (said := milli_units((status.get(field) or {}).get("cpu", "0"))) != true:
+                yield f"queue {name} says that {said} is {field}, and {true} is"
 
 
 def _queue_job_statuses(truth: Truth) -> Iterator[str]:
     for job in truth.all("queuejobs.arbitrator.incubator.k8s.io"):
         name, uid = job["metadata"]["name"], job["metadata"]["uid"]
         pods = [pod for pod in truth.pods if _controlled_by(pod, uid) and not is_terminating(pod)]
-        running = sum(pod["status"].get("phase") == "Running" for pod in pods)
         status = job.get("status") or {}
-        if status.get("running", 0) != running:
-            yield f"QueueJob {name} says running {status.get('running', 0)}, and {running} are"
+        for field, phase in (("pending", "Pending"), ("running", "Running"), ("succeeded", "Succeeded")):
+            if (said := status.get(field, 0)) != (true := _with_phase(pods, phase)):
+                yield f"QueueJob {name} says {field} {said}, and {true} are"
 
 
 def _controlled_by(pod: Json, uid: str) -> bool:

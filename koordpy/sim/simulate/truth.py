@@ -144,12 +144,19 @@ class Truth:
 
     def allocated(self, queue: str) -> int:
         """Thousandths of a CPU that running pods of a queue, or below it, ask for."""
+        return sum(asked(pod).get("cpu", 0) for pod in self._pods_of(queue) if node_of(pod))
+
+    def requested(self, queue: str) -> int:
+        """The same of those that run and those that wait."""
+        return sum(asked(pod).get("cpu", 0) for pod in self._pods_of(queue))
+
+    def _pods_of(self, queue: str) -> Iterator[Json]:
         below = {queue}
         queues = self.all("queues.scheduling.run.ai")
         for _ in queues:
             below |= {each["metadata"]["name"] for each in queues if each["spec"].get("parentQueue") in below}
-        running = (p for p in self.pods if is_ours(p) and node_of(p) and not is_finished(p) and not is_terminating(p))
-        return sum(asked(pod).get("cpu", 0) for pod in running if queue_of(pod) in below)
+        ours = (pod for pod in self.pods if is_ours(pod) and not is_finished(pod) and not is_terminating(pod))
+        return (pod for pod in ours if queue_of(pod) in below)
 
 
 def is_anything_reserved(truth: Truth) -> bool:

@@ -222,7 +222,12 @@ def test_a_status_that_is_untrue_at_rest_is_told():
         await bench.node("n1", 4, 0)
         await bench.pod("a", cpu=1, queue="team")
         await bench.bind(a="n1")
-        assert "queue team says that 0 is allocated, and 1000 is" in bench.at_rest()
+        await bench.gang("g", **OF_THREE | {"frontend": "sigs"})
+        wrong = bench.at_rest()
+        assert "queue team says that 0 is allocated, and 1000 is" in wrong
+        assert "queue team says that 0 is requested, and 1000 is" in wrong
+        assert "PodGroup users/g has no phase, and 3 pods" in wrong
+        assert "PodGroup users/g waits, and no condition says why" in wrong
 
     told(story)
 
