@@ -126,8 +126,14 @@ def _keeps_counts(gang: Gang) -> bool:
 
 
 def _is_of_predecessor(pod: Json, gang: Gang) -> bool:
+    """It had finished before the PodGroup was made; a grouper makes those of pods that run already."""
     made = str(gang.object_metadata.get("creationTimestamp", ""))
-    return is_finished(pod) and str(pod["metadata"]["creationTimestamp"]) <= made
+    return is_finished(pod) and str(pod["metadata"]["creationTimestamp"]) < made and _ended(pod) <= made
+
+
+def _ended(pod: Json) -> str:
+    states = [each.get("state", {}).get("terminated", {}) for each in pod["status"].get("containerStatuses", ())]
+    return max((str(each.get("finishedAt", "")) for each in states), default="")
 
 
 def _waits_below_its_minimum(gang: Gang, members: list[Json]) -> bool:
