@@ -55,6 +55,7 @@ class PodRecord(msgspec.Struct, gc=False, eq=False, kw_only=True):
     nominated_seen: str = ""  # as the API server has it
     volumes: VolumeChoice = NO_VOLUMES  # reserved for it while it is assumed
     terminating: bool = False
+    gone_by: float = 0.0  # when its node ends it at the latest, while it terminates
     gated: bool = False
     defect: str = ""
     refusal_seen: str = ""  # the message of its PodScheduled=False condition, as the API server has it
@@ -191,6 +192,7 @@ def record_of(pod: Pod, shape: Shape | None, defect: str = "") -> PodRecord:
         nominated_node=pod.status.nominated_node_name,
         nominated_seen=pod.status.nominated_node_name,
         terminating=terminating,
+        gone_by=seconds_of_instant(meta.deletion_timestamp) if meta.deletion_timestamp else 0.0,
         gated=bool(spec.scheduling_gates),
         defect=defect,
         refusal_seen=scheduled.message if scheduled is not None and scheduled.status == "False" else "",

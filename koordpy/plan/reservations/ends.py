@@ -1,7 +1,8 @@
 """When running pods end, as far as anybody has declared it.
 
 A pod ends at its start plus its run time. It starts when its node began with it; before a node has said so, when it was
-bound; and never after now, whatever the clock of its node says. Past its end nothing is known about a pod.
+bound; and never after now, whatever the clock of its node says. Past its end nothing is known about a pod. One that
+terminates ends when its grace period does, and from then on at any moment.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def run_time_of(members: Iterable[PodRecord], cluster: Cluster) -> float | None:
 
 def end_of(pod: PodRecord, cluster: Cluster, now: float) -> float:
     """When a pod that runs will end; NEVER if nothing is known, or not any more."""
+    if pod.terminating:
+        return max(now, pod.gone_by)
     seconds = run_time(pod, cluster)
     if seconds is None:
         return NEVER
@@ -70,7 +73,7 @@ def ends_of(
     for pod in cluster.pods.values():
         if not pod.node or pod.uid in job.by_uid or pod.gang in own:
             continue
-        at = now if pod.terminating else end_of(pod, cluster, now)
+        at = end_of(pod, cluster, now)
         if at != NEVER:
             known.append(End(at, pod))
             continue

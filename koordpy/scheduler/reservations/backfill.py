@@ -29,7 +29,7 @@ from koordpy.plan.preemption.cost import Cost
 from koordpy.plan.preemption.eligibility import Preemption
 from koordpy.plan.preemption.search import is_whole
 from koordpy.plan.reservations.earliest import Start, earliest_start
-from koordpy.plan.reservations.ends import End, run_time, run_time_of
+from koordpy.plan.reservations.ends import NEVER, End, run_time, run_time_of
 from koordpy.scheduler.planning import Planning
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Ticket
@@ -105,8 +105,10 @@ class Backfill:
     def bring_forward(self) -> None:
         """Something was changed: the reserved start is earlier, if it can be by now."""
         reserved, now = self.reservation, self._wall()
-        start = self._earliest(reserved.job, self._ends(reserved.job, now)[0], now) if reserved is not None else None
-        if reserved is not None and start is not None and start.at < reserved.start.at:
+        if reserved is None:
+            return
+        start = self._earliest(reserved.job, self._ends(reserved.job, now, reserved.made)[0], now)
+        if start is not None and start.at < reserved.start.at:
             self.reservation = replace(reserved, start=start)
 
     @contextmanager
@@ -152,10 +154,13 @@ class Backfill:
             self._without.add(ticket.key)
             self._take_back(job)
             return refusal
-        ends, unknown = self._ends(job, now)
-        start = self._earliest(job, ends, now)
         has_it = current is not None and current.key == ticket.key
-        if current is not None and has_it and self._is_overrun(job, start, ends, unknown, now):
+        promised = self._promised_since(job, ticket.key)
+        ends, unknown = self._ends(job, now, promised)
+        start = self._earliest(job, ends, now)
+        late = [pod for pod in unknown if self._calls.is_late(pod.uid)] if has_it else []
+        if current is not None and late and self._is_overrun(job, current, start, [*_now(late, now), *ends], now):
+            self._calls.wait_for(late)
             return _with_start(refusal, current.start.at, self._unknown_ends(unknown))
         if start is None:
             owed = ticket.key if has_it and self._calls.has_come else self._owed
@@ -165,7 +170,7 @@ class Backfill:
             no_start = f" No start can be reserved: {unknown_ends}." if unknown_ends else ""
             return replace(refusal, message=refusal.message + no_start)
         start = self._not_later(job, start, current, ticket)
-        made = current.made if current is not None and has_it else now
+        made = min(promised, now)
         self._reserve(Reservation(ticket.key, job, order_of(ticket), start, made))
         self._calls.worked_out(ends)
         return _with_start(refusal, start.at)
@@ -174,15 +179,13 @@ class Backfill:
         planning = self._planning
         return earliest_start(job, ends, now, plan=planning.plan, cluster=self._cluster, profiles=planning.profiles)
 
-    def _is_overrun(
-        self, job: Job, start: Start | None, ends: list[End], unknown: Iterable[PodRecord], now: float
-    ) -> bool:
-        """The reserved time has come, and the job lacks only pods that should have ended a moment ago."""
-        if not self._calls.is_kept or (start is not None and start.at <= now):
+    def _is_overrun(self, job: Job, current: Reservation, start: Start | None, ends: list[End], now: float) -> bool:
+        """The job would start in time, if pods end now that should have ended a moment ago."""
+        due = max(now, current.start.at)
+        if start is not None and start.at <= due:
             return False
-        late = [End(now, pod) for pod in unknown if self._calls.is_late(pod.uid)]
-        soon = self._earliest(job, sorted([*late, *ends], key=lambda each: each.at), now) if late else None
-        return soon is not None and soon.at <= now
+        soon = self._earliest(job, ends, now)
+        return soon is not None and soon.at <= due
 
     def _goes_before(self, ticket: Ticket, reserved: Reservation, now: float) -> bool:
         """Whether a job gets the reservation that another one has; between queues their turns decide."""
@@ -192,8 +195,15 @@ class Backfill:
         may = ticket.priority > reserved.priority or reserved.is_untold(now)
         return may and self._queue.is_before(ticket, other)
 
-    def _ends(self, job: Job, now: float) -> tuple[list[End], list[PodRecord]]:
-        return self.backfilled.ends(job, now, self.reservation.start.at if self.reservation is not None else now)
+    def _ends(self, job: Job, now: float, promised: float) -> tuple[list[End], list[PodRecord]]:
+        start = self.reservation.start.at if self.reservation is not None else now
+        return self.backfilled.ends(job, now, start, promised)
+
+    def _promised_since(self, job: Job, key: str) -> float:
+        """Since when a job counts on what others declare: from then on they were let in before it, and not before."""
+        if self.reservation is not None and self.reservation.key == key:
+            return self.reservation.made
+        return 0.0 if self._owed == key or any(self._annotations(job)) else NEVER
 
     def _unknown_ends(self, pods: Iterable[PodRecord]) -> str:
         """`the end of team/x is not declared`."""
@@ -207,9 +217,13 @@ class Backfill:
         return "; ".join(said)
 
     def _not_later(self, job: Job, start: Start, current: Reservation | None, ticket: Ticket) -> Start:
-        """After a restart what was promised before is the upper bound, as long as it is to come."""
+        """After a restart what was promised before is the upper bound, as long as it is to come.
+
+        Once its time has come, and what it lacks is about to leave, each attempt would find another start: the present.
+        """
         if current is not None and current.key == ticket.key:
-            return start
+            is_due = max(current.start.at, start.at) <= self._wall()
+            return replace(start, at=current.start.at) if is_due else start
         said = self._promised(job)
         return replace(start, at=said) if said is not None and self._wall() < said < start.at else start
 
@@ -292,9 +306,10 @@ class Backfill:
         has_it = reserved is not None and reserved.key == ticket.key
         if not (has_it and self._calls.has_come) and self._owed != ticket.key:
             return None
+        promised = self._promised_since(job, ticket.key)
         if any(pod.preempted_for == job.name for pod in self._cluster.evictions.leaving.values()):
             return None  # they leave for it already
-        victims = {pod.uid: pod for pod in self._whole(self.backfilled.overdue(now))}
+        victims = {pod.uid: pod for pod in self._whole(self.backfilled.overdue(now, promised))}
         answer = self._plan_without(job, victims.values())
         if not victims or not is_whole(answer):
             return None
@@ -364,6 +379,11 @@ def _with_start(refusal: Refusal, start: float, why_not_yet: str = "") -> Refusa
     late = f", and {why_not_yet}" if why_not_yet else ""
     text = f"{refusal.message.removesuffix('.')}; reserved to start at {instant_of_seconds(start)}{late}"
     return replace(refusal, message=text, wake_on=refusal.wake_on | EventKind.DOMAINS | EventKind.QUEUES)
+
+
+def _now(late: Iterable[PodRecord], now: float) -> Iterator[End]:
+    """They end at any moment."""
+    return (End(now, pod) for pod in late)
 
 
 def _some(names: Iterable[str]) -> str:

@@ -64,35 +64,37 @@ class Backfilled:
         except MalformedValue:
             return None
 
-    def overdue(self, now: float) -> list[PodRecord]:
-        """Those that have outlived their declaration and may be evicted."""
+    def overdue(self, now: float, promised: float) -> list[PodRecord]:
+        """Those that have outlived their declaration, and may be evicted for a job that was promised a start then."""
         found = []
         for pod in self._cluster.pods.values():
             until = self.until(pod) if pod.node else None
-            if until is None or not self._cluster.evictions.may_be_evicted(pod):
+            if until is None or until < promised or not self._cluster.evictions.may_be_evicted(pod):
                 continue
             if until <= now or end_of(pod, self._cluster, now) == NEVER:  # the annotation has whole seconds, rounded up
                 found.append(pod)
         return found
 
-    def end_of(self, pod: PodRecord, now: float, reserved_start: float) -> float:
-        """When a pod leaves its node. Of one that was backfilled and stays too long it is known: when it is time."""
+    def end_of(self, pod: PodRecord, now: float, reserved_start: float, promised: float) -> float:
+        """When a pod leaves its node. Of one that was backfilled and stays too long it is known: when it is time.
+
+        Only for a job that was `promised` a start before the pod should have ended: it counts on that. Nobody is
+        evicted for one that comes later.
+        """
         if pod.uid in self._away:
             return NEVER  # what it had is free already
-        if pod.terminating:
-            return now
-        at = end_of(pod, self._cluster, now)
-        if at == NEVER and self.until(pod) is not None and self._cluster.evictions.may_be_evicted(pod):
-            return max(now, reserved_start)
-        return at
+        at, until = end_of(pod, self._cluster, now), self.until(pod)
+        if at != NEVER or until is None or until < promised or not self._cluster.evictions.may_be_evicted(pod):
+            return at
+        return max(now, reserved_start)
 
-    def ends(self, job: Job, now: float, reserved_start: float) -> tuple[list[End], list[PodRecord]]:
+    def ends(self, job: Job, now: float, reserved_start: float, promised: float) -> tuple[list[End], list[PodRecord]]:
         """When others end, and of whom that is not known."""
         known, unknown = ends_of(job, self._cluster, now)
         if self._away:
             known = [end for end in known if end.pod.uid not in self._away]
             unknown = [pod for pod in unknown if pod.uid not in self._away]
-        late = [End(at, pod) for pod in unknown if (at := self.end_of(pod, now, reserved_start)) != NEVER]
+        late = [End(at, pod) for pod in unknown if (at := self.end_of(pod, now, reserved_start, promised)) != NEVER]
         if not late:
             return known, unknown
         gone = {each.pod.uid for each in late}

@@ -1,17 +1,19 @@
 """When the reserved job is tried again: at its start, after overruns had their time, when somebody ended early.
 
 Nobody ends to the second: a pod that is killed at its deadline has a grace period. So the nodes are kept for a while
-after the reserved time. And whoever ends early, on whichever node, may let the job start before it; working that out
-anew looks at every pod that runs, so it is done only now and then. This knows times and activates nobody.
+after the end of a pod that is late, and after the reserved time. And whoever ends early, on whichever node, may let the
+job start before it; working that out anew looks at every pod that runs, so it is done only now and then. This knows
+times and activates nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from koordpy.plan.reservations.ends import End
+from koordpy.plan.reservations.ends import NEVER, End
+from koordpy.state.pods import PodRecord
 
-OVERRUN_S = 60.0  # that nodes are kept after the reserved time for pods that should have ended
+OVERRUN_S = 60.0  # that nodes are kept for pods that should have ended
 LOOKS_AGAIN_AFTER_S = 10.0  # at most so often because pods elsewhere ended early
 _EARLY_S = 1.0  # what is less is no news
 
@@ -42,14 +44,16 @@ class Calls:
         """Its start."""
         return self._start <= self._wall()
 
-    @property
-    def is_kept(self) -> bool:
-        """Its start has come, and those who should have ended still have some time to do so."""
-        return self.has_come and self._wall() < self._start + OVERRUN_S
-
     def is_late(self, uid: str) -> bool:
-        """The start counts on a pod to have ended by now."""
-        return self._ends.get(uid, self._wall() + 1) <= self._wall()
+        """The start counts on a pod to have ended by now, and it still has some time to do so."""
+        return self._ends.get(uid, NEVER) <= self._wall() < self._kept_until(uid)
+
+    def wait_for(self, late: Iterable[PodRecord]) -> None:
+        """Nodes are kept for pods that are late: if they do not end, the start is worked out anew."""
+        self._times = sorted({*self._times, *(self._kept_until(pod.uid) for pod in late)})
+
+    def _kept_until(self, uid: str) -> float:
+        return max(self._ends[uid], self._start if self.has_come else 0.0) + OVERRUN_S
 
     def pod_gone(self, uid: str) -> None:
         now = self._wall()

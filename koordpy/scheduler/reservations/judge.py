@@ -46,11 +46,11 @@ class Judge:
         profiles, own = self._planning.profiles, reserved.job.gangs
 
         def is_gone(pod: PodRecord) -> bool:
-            return pod.gang not in own and self._backfilled.end_of(pod, now, at) <= at
+            return pod.gang not in own and self._backfilled.end_of(pod, now, at, reserved.made) <= at
 
         if is_kept(reserved.job, reserved.start, placed, is_gone, cluster=cluster, profiles=profiles):
             return True
-        ends, _ = self._backfilled.ends(reserved.job, now, at)
+        ends, _ = self._backfilled.ends(reserved.job, now, at, reserved.made)
         return fits_beside(reserved.job, at, placed, ends, plan=self._planning.plan, cluster=cluster)
 
     def ends_in_time(self, job: Job, plan: Plan, reserved: Reservation) -> bool:
