@@ -34,13 +34,13 @@ def figures(queues: int, levels: int, attempts: int) -> list[Figure]:
     for row in leaves:
         for _ in range(20):
             usage.request(row, _JOB)
-    turns = Turns(usage, divide(_CAPACITY, tree, usage.own))
+    turns = Turns(usage, divide(_CAPACITY, tree, usage.asked()))
     for row in leaves:
         turns.offer(row, _JOB)
     turns.first()
     where = f"{queues:,} queues in {levels} levels"
     return [
-        _figure(f"fair shares of {where}", attempts, lambda _: divide(_CAPACITY, tree, usage.own)),
+        _figure(f"fair shares of {where}", attempts, lambda _: divide(_CAPACITY, tree, usage.asked())),
         _figure(f"count a job, {where}", attempts, lambda each: usage.request(leaves[each % len(leaves)], _JOB)),
         _figure(f"limits of a job, {where}", attempts, lambda each: _limits(usage, leaves[each % len(leaves)])),
         _figure(f"assume a job and find the next, {where}", attempts, lambda _: _assume(usage, turns)),
@@ -85,7 +85,7 @@ def _submit(usage: Usage, turns: Turns, tree: QueueTree) -> None:
     row = turns.first()
     assert row is not None, "every leaf has jobs"
     usage.request(row, _JOB)
-    turns.share(divide(_CAPACITY, tree, usage.own))
+    turns.share(divide(_CAPACITY, tree, usage.asked()))
     turns.first()
 
 

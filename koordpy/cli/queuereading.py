@@ -75,7 +75,7 @@ class _Reading:
         counted = {node.metadata.name: allocatable_of(node) for node in nodes if is_counted(node)}
         capacity = sum(counted.values(), np.zeros(K, dtype=np.int64)) - self._outside(counted)
         return Moment(
-            usage, divide(capacity, index.tree, usage.own), self._job_counts(), instant_of_seconds(time.time())
+            usage, divide(capacity, index.tree, usage.asked()), self._job_counts(), instant_of_seconds(time.time())
         )
 
     async def _list(self, resource: Resource[T], sink: Sink[T]) -> None:

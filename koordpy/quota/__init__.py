@@ -4,7 +4,7 @@ No I/O, no clock, no pods: a queue is a row of a `QueueTree`, a job is a row and
 
     tree = tree_of(queues)                                   tree.py        rows, columns and verdicts of Queue objects
     usage = Usage(tree)                                      usage.py       request / withdraw, allocate / release
-    shares = divide(capacity, tree, usage.own)               shares.py      fair shares, [Q, K]
+    shares = divide(capacity, tree, usage.asked())           shares.py      fair shares, [Q, K]
     would_exceed(usage, row, request, preemptible=True)      limits.py      Obstacle with its message, or None
     headroom(usage, row, preemptible=True)                   limits.py      how much more the limits leave, [K]
     turns = Turns(usage, shares)                             turns.py       offer, touch, share; first() -> row

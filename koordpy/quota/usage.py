@@ -28,7 +28,19 @@ class Usage:
         self.fixed = np.zeros(shape, dtype=np.int64)
         self.requested = np.zeros(shape, dtype=np.int64)
         self.own = np.zeros(shape, dtype=np.int64)
-        self.asked_version = 0  # grows when `own` changes: fair shares are out of date
+        self.asked_version = 0  # grows when `asked` changes: fair shares are out of date
+        self._inner = np.array([row for row in range(len(tree)) if not tree.is_leaf(row)], dtype=np.intp)
+
+    def asked(self) -> Ints:
+        """What the jobs of each queue itself count for in fair shares, `[Q, K]`.
+
+        A queue with others below it takes no jobs. What waits in it never starts, and takes nothing from those below;
+        what has run there since before it had any still counts.
+        """
+        counted = self.own.copy()
+        for row in self._inner[self.own[self._inner].any(axis=1)].tolist():
+            counted[row] = np.minimum(counted[row], self._own_of(self.allocated, row))
+        return counted
 
     def request(self, row: int, amounts: Ints) -> None:
         """Pods of a job were submitted. They count until `withdraw`, whether they run or wait."""
@@ -44,6 +56,8 @@ class Usage:
         """Pods of a job were assumed, or are seen bound."""
         path = self.tree.paths[row]
         self.allocated[path] += amounts
+        if not self.tree.is_leaf(row):
+            self.asked_version += 1
         if not preemptible:
             self.fixed[path] += amounts
 

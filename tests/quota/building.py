@@ -78,4 +78,4 @@ class Team:
         return self
 
     def shares(self) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        return divide(self.capacity, self.tree, self.usage.own)
+        return divide(self.capacity, self.tree, self.usage.asked())

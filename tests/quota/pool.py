@@ -49,7 +49,7 @@ class Pool:
         self.reclaims: list[Reclaim] = []
         for job in self.jobs:
             self.usage.request(job.row, job.amounts)
-        self.shares = divide(capacity, tree, self.usage.own)
+        self.shares = divide(capacity, tree, self.usage.asked())
 
     @property
     def free(self) -> Ints:
@@ -83,7 +83,7 @@ class Pool:
         self._begin_epoch()
 
     def _begin_epoch(self) -> None:
-        self.shares = divide(self.capacity, self.tree, self.usage.own)
+        self.shares = divide(self.capacity, self.tree, self.usage.asked())
         for job in self.jobs:
             job.since = None
 

@@ -120,7 +120,7 @@ def test_after_any_changes_the_next_queue_is_that_of_a_comparison_from_scratch(s
         return
     usage = Usage(tree)
     capacity = np.array([50_000, 10**13, 30_000])
-    shares = divide(capacity, tree, usage.own)
+    shares = divide(capacity, tree, usage.asked())
     turns = Turns(usage, shares)
     offers: dict[int, list[int]] = {}
     for _ in range(150):
@@ -137,7 +137,7 @@ def test_after_any_changes_the_next_queue_is_that_of_a_comparison_from_scratch(s
                 turns.touch(row)
             case _:
                 usage.request(row, amounts)
-                shares = divide(capacity, tree, usage.own)
+                shares = divide(capacity, tree, usage.asked())
                 turns.share(shares)
         assert turns.first() == _from_scratch(tree, usage, shares, offers, ROOT), seed
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from koordpy.quota.amounts import GPU, K
+from koordpy.quota.shares import divide
 from koordpy.quota.tree import tree_of
 from koordpy.quota.usage import Usage
 from tests.quota.building import gpus, queue
@@ -78,3 +79,32 @@ def test_after_any_number_of_changes_the_counters_are_those_of_a_count_from_scra
     assert (same.allocated == allocated).all()
     assert (same.fixed == fixed).all()
     assert (same.requested == allocated).all()
+
+
+def shares_with(usage: Usage) -> dict[str, float]:
+    shares = divide(gpus(24), usage.tree, usage.asked())
+    return {name: shares[row, GPU] / 1000 for name, row in usage.tree.rows.items()}
+
+
+def two_departments() -> Usage:
+    usage = Usage(tree_of([queue("dep"), queue("team", "dep"), queue("z")]))
+    usage.request(usage.tree.rows["team"], gpus(8))
+    usage.request(usage.tree.rows["z"], gpus(24))
+    return usage
+
+
+def test_what_waits_in_a_queue_that_takes_no_jobs_takes_nothing_from_those_below_it():
+    usage = two_departments()
+    before = shares_with(usage)
+    usage.request(usage.tree.rows["dep"], gpus(24))
+    assert shares_with(usage) == before == {"dep": 8, "team": 8, "z": 16}
+    assert usage.requested[usage.tree.rows["dep"], GPU] == 32_000
+
+
+def test_what_runs_in_a_queue_that_got_others_below_it_still_counts():
+    usage = two_departments()
+    usage.request(usage.tree.rows["dep"], gpus(6))
+    version = usage.asked_version
+    usage.allocate(usage.tree.rows["dep"], gpus(4), preemptible=True)
+    assert usage.asked()[usage.tree.rows["dep"], GPU] == 4000
+    assert usage.asked_version > version

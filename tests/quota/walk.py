@@ -28,7 +28,7 @@ class Walk:
         asked = Usage(tree)
         for row, amounts in jobs:
             asked.request(row, amounts)
-        self._shares = divide(capacity, tree, asked.own)
+        self._shares = divide(capacity, tree, asked.asked())
 
     def evictions_in_a_cycle(self) -> list[tuple[State, State]]:
         """Moves with victims that lead to a state from which there is a way back."""

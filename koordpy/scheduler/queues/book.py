@@ -180,7 +180,7 @@ class QueueBook:
         if now == self._divided_at:
             return
         self._divided_at = now
-        shares = divide(self._capacity(nodes, resources), self.tree, self.usage.own)
+        shares = divide(self._capacity(nodes, resources), self.tree, self.usage.asked())
         if not np.array_equal(shares, self.shares):
             self.epoch += 1
         self.shares = shares
