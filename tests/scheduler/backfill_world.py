@@ -1,4 +1,4 @@
-"""Random worlds with declared run times: jobs end early, on time or late, nodes are lost, and leadership too.
+"""Random worlds with declared run times: jobs end early, in time or late, or are deleted; nodes and leaders are lost.
 
 `BackfillWorld(seed).run()` lives through one. A promise is followed from the moment it is made until its job starts. It
 may move later only after a pod that was not backfilled has overrun, a node was lost, or more important work came.
@@ -35,6 +35,7 @@ class Work:
     gang: bool
     cpu: int
     started: float | None = None
+    deleted: float | None = None  # when its grace period ends
 
 
 class BackfillWorld:
@@ -59,7 +60,7 @@ class BackfillWorld:
     def run(self) -> None:
         for _ in range(self.rng.randint(*_STEPS)):
             happens = self.rng.choices(
-                (self.submits, self.time_passes, self.hands_over, self.loses_node), (8, 10, 1, 0.5)
+                (self.submits, self.time_passes, self.hands_over, self.loses_node, self.deletes), (8, 10, 1, 0.5, 1)
             )[0]
             self.log.append(f"{self.now:.0f} {happens.__name__}")
             happens()
@@ -92,13 +93,29 @@ class BackfillWorld:
         obj = member_json(pod, on=on, says=says, priority=work.priority, cpu=work.cpu, created="2026-01-01T00:00:00Z")
         obj["spec"]["preemptionPolicy"] = "Never"
         if on:
-            obj["status"] = {"phase": "Running", "startTime": instant_of_seconds(self.now)}
+            started = self.now if work.started is None else work.started
+            obj["status"] = {"phase": "Running", "startTime": instant_of_seconds(started)}
+        if work.deleted is not None:
+            obj["metadata"]["deletionTimestamp"] = instant_of_seconds(work.deleted)
         return obj
 
     def time_passes(self) -> None:
         """Second by second: who has run long enough ends, and the reserved time comes."""
         for _ in range(self.rng.randint(1, 15)):
             self._second()
+
+    def deletes(self) -> None:
+        """Somebody deletes a job that runs; it ends within its grace period, or some time after it."""
+        running = [work for work in self.work.values() if work.started is not None and work.deleted is None]
+        if not running:
+            return
+        work = self.rng.choice(running)
+        assert work.started is not None
+        work.deleted = self.now + self.rng.choice((1, 10, 30))
+        work.real = int(work.deleted - work.started) + self.rng.choice((-1, 0, 0, 5, 70))
+        for pod in work.pods:
+            record = self.rig.cluster.pods[uid(pod)]
+            self.rig.pods.upsert(typed(self._json(work, pod, record.node), Pod))
 
     def _second(self) -> None:
         self.rig.hand_clock.now += 1
@@ -185,6 +202,9 @@ class BackfillWorld:
     def _follow_promise(self) -> None:
         """Compare what is promised now with what was promised before."""
         reservation = self.rig.built.parts.backfill.reservation
+        if self._is_any_stuck():
+            self.promise = None
+            return
         before = self.promise if self.promise is not None and self._waits(self.promise[0]) else None
         if reservation is None or reservation is self._void:
             self.promise = before
@@ -208,7 +228,17 @@ class BackfillWorld:
         if self.work[name].priority <= self.work[before[0]].priority:
             raise AssertionError(f"{before[0]} loses its promise to {name}\n" + self.story())
 
+    def _is_any_stuck(self) -> bool:
+        """A pod was deleted, and is still there after its grace period or its declared end: nobody could know."""
+        deleted = [work for work in self.work.values() if work.deleted is not None]
+        return any(self.now >= min(work.deleted or 0, self._declared_end(work)) for work in deleted)
+
+    def _declared_end(self, work: Work) -> float:
+        return (work.started or 0) + (work.declared or 1e9)
+
     def check_promise(self) -> None:
+        if self._is_any_stuck():
+            self.promise = None
         if self.promise is not None and self.now > self.promise[1] + 1.5:
             raise AssertionError(f"{self.promise[0]} was promised {self.promise[1]:.0f}\n" + self.story())
 

@@ -19,6 +19,10 @@ def _seeds() -> range:
     return range(int(first), int(last))
 
 
-@pytest.mark.parametrize("seed", _seeds())
+# In it a job that was owed a start was woken by each pod that ended, instead of the job that has the reservation.
+ONCE_WRONG = (1344,)
+
+
+@pytest.mark.parametrize("seed", [*_seeds(), *ONCE_WRONG])
 def test_a_promise_is_kept_whatever_is_backfilled(seed: int) -> None:
     BackfillWorld(seed).run()

@@ -46,13 +46,11 @@ def run_time_of(members: Iterable[PodRecord], cluster: Cluster) -> float | None:
 
 def end_of(pod: PodRecord, cluster: Cluster, now: float) -> float:
     """When a pod that runs will end; NEVER if nothing is known, or not any more."""
-    if pod.terminating:
-        return max(now, pod.gone_by)
     seconds = run_time(pod, cluster)
-    if seconds is None:
-        return NEVER
-    at = started_at(pod, now) + seconds
-    return at if at > now else NEVER
+    declared = started_at(pod, now) + seconds if seconds is not None else NEVER
+    if pod.terminating:
+        return max(now, min(declared, pod.gone_by))
+    return declared if declared > now else NEVER
 
 
 def started_at(pod: PodRecord, now: float) -> float:

@@ -222,7 +222,8 @@ class Backfill:
         Once its time has come, and what it lacks is about to leave, each attempt would find another start: the present.
         """
         if current is not None and current.key == ticket.key:
-            is_due = max(current.start.at, start.at) <= self._wall()
+            now = self._wall()
+            is_due = current.start.at <= now and (start.at <= now or self._is_evicting_for(job))
             return replace(start, at=current.start.at) if is_due else start
         said = self._promised(job)
         return replace(start, at=said) if said is not None and self._wall() < said < start.at else start
@@ -307,8 +308,8 @@ class Backfill:
         if not (has_it and self._calls.has_come) and self._owed != ticket.key:
             return None
         promised = self._promised_since(job, ticket.key)
-        if any(pod.preempted_for == job.name for pod in self._cluster.evictions.leaving.values()):
-            return None  # they leave for it already
+        if self._is_evicting_for(job):
+            return None
         victims = {pod.uid: pod for pod in self._whole(self.backfilled.overdue(now, promised))}
         answer = self._plan_without(job, victims.values())
         if not victims or not is_whole(answer):
@@ -321,6 +322,9 @@ class Backfill:
         assert isinstance(answer, Plan)
         why = f"it was backfilled, and outlived its declared run time; nodes were reserved for {job.name}"
         return Preemption(tuple(victims.values()), answer.placements, Cost(), why=why)
+
+    def _is_evicting_for(self, job: Job) -> bool:
+        return any(pod.preempted_for == job.name for pod in self._cluster.evictions.leaving.values())
 
     def _worth(self, pod: PodRecord) -> tuple[bool, int]:
         """Whom to spare first: those whose budgets allow no disruption, then the most important."""
@@ -341,10 +345,10 @@ class Backfill:
         """A pod has ended, or is deleted: the start may be earlier, or evicting those that are overdue enough."""
         self.backfilled.forget((uid,))
         self._calls.pod_gone(uid)
-        matters = self.reservation is not None and (self._calls.has_come or uid in self._there)
-        waiting = self._owed or (self.reservation.key if self.reservation is not None and matters else "")
-        if waiting:
-            self._queue.activate(waiting)
+        if self._owed:
+            self._queue.activate(self._owed)
+        if self.reservation is not None and (self._calls.has_come or uid in self._there):
+            self._queue.activate(self.reservation.key)
 
     # --- a timer ---
 
