@@ -145,6 +145,23 @@ async def test_the_replicated_jobs_of_a_jobset_in_order_are_awaited_as_they_begi
             await world.spec_becomes(f"set-{name}-0-0-x", minSubGroup=number)
 
 
+async def test_the_replicated_jobs_of_a_trainjob_with_initializers_are_awaited_as_they_begin(world):
+    """A chain, as the runtimes of Kubeflow's trainer have it: each Job is made when the one before it has completed."""
+    names = ("dataset-initializer", "model-initializer", "node")
+    jobs = [{"name": name, "replicas": 1, "template": {}} for name in names]
+    for before, job in zip(names, jobs[1:], strict=False):
+        job["dependsOn"] = [{"name": before, "status": "Complete"}]
+    async with world.grouper():
+        train = await world.owner("TrainJob", "set", {})
+        owner = await world.owner("JobSet", "set", {"replicatedJobs": jobs}, owner=train)
+        for number, name in enumerate(names, start=1):
+            job = await world.owner("Job", f"set-{name}-0", owner=owner)
+            await world.pod(f"set-{name}-0-0-x", job, labels=jobset_labels(name, 0))
+            spec = await world.spec_becomes(f"set-{name}-0-0-x", minSubGroup=number)
+            assert [part["name"] for part in spec["subGroups"] if "parent" not in part] == list(names[:number])
+            assert await world.subgroup_of(f"set-{name}-0-0-x") == f"{name}-replica-0"
+
+
 async def test_each_group_of_a_leaderworkerset_is_a_gang_of_its_leader_and_workers(world):
     """The workers of a group are those of a StatefulSet that its leader pod owns (lws, pod_controller.go)."""
     lws = "leaderworkerset.sigs.k8s.io"
