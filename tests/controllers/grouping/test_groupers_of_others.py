@@ -26,7 +26,9 @@ def config(tmp_path: Path, groupers: str) -> str:
 
 async def test_the_example_makes_a_gang_of_an_invented_kind(world):
     settings, _ = read_settings(str(EXAMPLE / "config.yaml"))
-    definition, simulation = yaml.safe_load_all((EXAMPLE / "simulation.yaml").read_text())
+    definition, simulation = (
+        yaml.safe_load((EXAMPLE / name).read_text()) for name in ("definition.yaml", "simulation.yaml")
+    )
     await world.install(definition)
     async with world.grouper(settings):
         owner = await world.api.ask("POST", world.path("Simulation"), simulation)
