@@ -52,6 +52,15 @@ async def test_parts_of_a_configured_kind_are_subgroups(embedded, tmp_path):
         assert await embedded.subgroup_of("sim-driver") == "driver"
 
 
+async def test_a_configured_kind_that_asks_for_more_than_there_are_is_told(embedded):
+    settings, _ = read_settings(str(EXAMPLE / "config.yaml"))
+    async with embedded.grouper(settings):
+        owner = await embedded.owner("Simulation", "sim", {"workers": 3, "minWorkers": 9})
+        await embedded.pod("sim-0", owner)
+        assert "spec.minWorkers: 9 is more than the 3 replicas" in (await embedded.warnings("sim"))[0]
+        await embedded.stays_ungrouped("sim-0")
+
+
 async def test_a_configured_kind_without_its_number_is_not_understood(embedded, tmp_path):
     settings, _ = read_settings(config(tmp_path, "{group: example.com, kind: Simulation, replicas: spec.workers}"))
     async with embedded.grouper(settings):

@@ -14,8 +14,10 @@ from typing import Any
 
 from koordpy.api.errors import MalformedValue
 from koordpy.api.grouping import Gang, SubGroup, Workload, WorkloadPod
+from koordpy.api.keys import BATCH_MIN_MEMBER
 from koordpy.api.paths import count_at, list_at, text_at, value_at
 from koordpy.controllers.grouping.kinds.job import batch_minimum
+from koordpy.controllers.grouping.kinds.minimum import check_minimum
 from koordpy.controllers.grouping.kinds.segments import MOST_SUBGROUPS, own_topology, template_annotations
 
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -81,9 +83,10 @@ def _replicated_job(spec: Mapping[str, Any], place: str, most: int) -> list[SubG
     if replicas >= most:
         raise MalformedValue(f"{place}.replicas", replicas, f"would make more than {MOST_SUBGROUPS} subgroups")
     annotations = template_annotations(value_at(spec, "template"))
-    minimum = batch_minimum(annotations)
+    minimum, parallel = batch_minimum(annotations), _parallel_pods(spec)
     if minimum is None:
-        minimum = _parallel_pods(spec)
+        minimum = parallel
+    check_minimum(f"{place}.template: {BATCH_MIN_MEMBER}", minimum, parallel, "pods at a time")
     topology = own_topology(annotations)
     leaves = [SubGroup(_leaf(name, index), minimum, parent=name, topology=topology) for index in range(replicas)]
     return [SubGroup(name, min_subgroup=replicas), *leaves] if leaves else []

@@ -109,6 +109,14 @@ def test_the_template_says_how_many_pods_of_a_job_start_together():
     assert minima(gang_of(jobset(replicated("a", parallelism=5, annotations=said)), pod("x"))) == {"a-replica-0": 2}
 
 
+def test_a_template_that_asks_for_more_pods_than_there_are_at_a_time_is_named():
+    said = {"kai.scheduler/batch-min-member": "3"}
+    with pytest.raises(
+        MalformedValue, match=r"replicatedJobs\[0\].*batch-min-member: 3 is more than the 2 pods at a time"
+    ):
+        gang_of(jobset(replicated("a", parallelism=2, completions=9, annotations=said)), pod("x"))
+
+
 @pytest.mark.parametrize(("asked", "minimum"), [("1", 1), ("9", 2)])
 def test_the_jobset_says_how_many_replicated_jobs_start_together(asked, minimum):
     said = {"kai.scheduler/batch-min-member": asked}
