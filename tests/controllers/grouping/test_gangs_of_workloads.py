@@ -73,6 +73,31 @@ async def test_an_mpijob_whose_launcher_comes_later_is_raised_when_it_does(world
     assert second["spec"]["minMember"] == 3
 
 
+def mpi_labels_of_v1(role: str) -> dict[str, str]:
+    """training-operator, pkg/controller.v1/mpi/mpijob_controller.go (newLauncher, newWorker)."""
+    labels = {
+        f"{KUBEFLOW}/operator-name": "mpijob-controller",
+        f"{KUBEFLOW}/job-name": "mpi",
+        f"{KUBEFLOW}/replica-type": role,
+    }
+    return labels | ({f"{KUBEFLOW}/job-role": "master"} if role == "launcher" else {})
+
+
+async def test_an_mpijob_of_v1_is_a_gang_of_its_launcher_and_workers(world):
+    """Its operator makes the launcher with the workers, as a pod that the MPIJob itself controls (ReconcilePods)."""
+    roles = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}
+    async with world.grouper():
+        owner = await world.owner("MPIJob", "mpi", {"mpiReplicaSpecs": roles}, version="v1")
+        for index in range(2):
+            await world.pod(f"mpi-worker-{index}", owner, labels=mpi_labels_of_v1("worker"))
+        await world.pod("mpi-launcher", owner, labels=mpi_labels_of_v1("launcher"))
+        groups = [await world.group_of(pod) for pod in ("mpi-worker-0", "mpi-worker-1", "mpi-launcher")]
+    assert {group["metadata"]["name"] for group in groups} == {f"pg-mpi-{owner['metadata']['uid']}"}
+    assert groups[0]["spec"]["minMember"] == 3
+    (reference,) = groups[0]["metadata"]["ownerReferences"]
+    assert reference["apiVersion"] == "kubeflow.org/v1"
+
+
 def ray_labels(cluster: str, kind: str, group: str) -> dict[str, str]:
     """kuberay, ray-operator/controllers/ray/common/pod.go (labelPod)."""
     return {
