@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -45,3 +46,13 @@ def test_kubectl_is_told_whose_podgroups(page):
         r"kubectl (?:get|describe|patch|delete|wait|annotate) .*?podgroups?(?![.\w-]).*", page.read_text()
     )
     assert [line for line in ambiguous if "shows those" not in line] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("examples/**/*.yaml")), ids=lambda path: f"{path.parent.name}/{path.name}"
+)
+def test_no_example_has_an_object_beside_its_definition(path):
+    """kubectl looks all kinds of a file up before it creates the first object: the definition would come too late."""
+    documents = [each for each in yaml.safe_load_all(path.read_text()) if each]
+    defined = {each["spec"]["group"] for each in documents if each["kind"] == "CustomResourceDefinition"}
+    assert [each["kind"] for each in documents if each["apiVersion"].split("/")[0] in defined] == []

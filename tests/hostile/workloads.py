@@ -57,6 +57,7 @@ _SPECS = {
             _shape(
                 name=_TEXT,
                 replicas=_COUNT,
+                dependsOn=_list(_shape(name=_TEXT, status=_TEXT)),
                 template={
                     "type": "object",
                     "properties": _TEMPLATE["properties"] | {"spec": _shape(parallelism=_COUNT, completions=_COUNT)},

@@ -318,6 +318,24 @@ async def test_a_workload_needs_what_its_pods_would_need(world: World, kind: str
     assert sorted(each["node"] for each in placed) == ["n1", "n1-added-1"]
 
 
+IN_ORDER = {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
+DEPENDING = {"dependsOn": [{"name": "init", "status": "Complete"}]}
+
+
+@pytest.mark.parametrize(("policy", "waits"), [(IN_ORDER, {}), ({}, DEPENDING)])
+async def test_of_a_jobset_that_begins_with_one_part_only_that_part_is_foretold(
+    world: World, policy: Json, waits: Json
+) -> None:
+    await world.nodes(1, cpu=1)
+    first = {"name": "init", "replicas": 1, "template": {"spec": {"template": template()}}}
+    second = {"name": "node", "replicas": 1, "template": {"spec": {"template": template(cpu=9)}}, **waits}
+    meta = {"name": "w", "namespace": world.namespace}
+    spec = {"replicatedJobs": [first, second], **policy}
+    sent = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": meta, "spec": spec}
+    (job,) = (await what_if(world, sent))["jobs"]
+    assert (job["verdict"], len(job["placement"])) == ("Now", 1)
+
+
 async def test_a_job_of_which_one_pod_suffices_starts_with_what_fits(world: World) -> None:
     await world.nodes(1, cpu=1)
     spec = {"parallelism": 2, "completions": 2, "template": template()}

@@ -36,6 +36,11 @@ async def workers(world: World, job: Json, *names: str, **given: object) -> None
     await world.workload_pods(*names, of=job, labels={ROLE: "worker"}, **given)
 
 
+def jobset_labels(job: str, index: int) -> dict[str, str]:
+    prefix = "jobset.sigs.k8s.io"
+    return {f"{prefix}/jobset-name": "set", f"{prefix}/replicatedjob-name": job, f"{prefix}/job-index": str(index)}
+
+
 async def delete_lease(world: World) -> None:
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{world.namespace}/leases"
     await world.api.ask("DELETE", f"{leases}/koordpy-podgrouper")
@@ -140,6 +145,29 @@ async def test_a_job_that_is_made_again_under_its_name_is_another_gang(world: Wo
         await master(world, job)
         await world.bound(*ALL)
         assert (await world.grouped(*ALL))["metadata"]["name"] != first
+
+
+async def test_the_parts_of_a_jobset_that_depend_on_each_other_start_one_after_another_each_whole(world: World) -> None:
+    """As a TrainJob with an initializer has it; the JobSet controller makes the nodes when it has completed."""
+    await world.nodes(1, cpu=1)
+    nodes = {"name": "node", "replicas": 1, "template": {"spec": {"parallelism": 2, "completions": 2}}}
+    after = {"dependsOn": [{"name": "init", "status": "Complete"}]}
+    async with world.controllers():
+        jobs = [{"name": "init", "replicas": 1, "template": {}}, nodes | after]
+        owner = await world.workload("JobSet", "set", {"replicatedJobs": jobs})
+        first = await world.workload("Job", "set-init-0", owner=owner)
+        await world.workload_pods("i", of=first, labels=jobset_labels("init", 0))
+        await world.bound("i")
+        await world.finish("i")
+        second = await world.workload("Job", "set-node-0", owner=owner)
+        await world.workload_pods("n-0", of=second, labels=jobset_labels("node", 0))
+        await world.says("n-0", "subgroup node-replica-0 has 1 of 2 members")
+        await world.workload_pods("n-1", of=second, labels=jobset_labels("node", 0))
+        await world.says("n-0", "Insufficient cpu")
+        await world.pending("n-0", "n-1")
+        await world.node("more", cpu=1)
+        await world.bound("n-0", "n-1")
+        assert (await world.grouped("i", "n-0", "n-1"))["spec"]["minSubGroup"] == 2
 
 
 # --- who does not wait ---

@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from koordpy.api.errors import MalformedValue
 from koordpy.api.grouping import Gang, Owner, SubGroup, Workload, WorkloadPod
 from koordpy.api.paths import count_at
+from koordpy.controllers.grouping.kinds.minimum import check_minimum
 from koordpy.controllers.grouping.kinds.table import Kind
 from koordpy.plugin import WorkloadGrouper
 
@@ -62,15 +63,20 @@ def _loaded(point: EntryPoint) -> Kind:
 
 
 def _minimum(owner: Owner, part: Part) -> int:
-    path = part.minimum or part.replicas
+    replicas, minimum = _number(owner, part.replicas), _number(owner, part.minimum)
+    if minimum is not None and replicas is not None:
+        check_minimum(part.minimum, minimum, replicas)
+    found = replicas if minimum is None else minimum
+    if found is None:
+        place = part.replicas or part.minimum
+        raise MalformedValue(place, None, "is missing: how many pods there will be is not known")
+    return found
+
+
+def _number(owner: Owner, path: str) -> int | None:
     if path.isdigit():
         return int(path)
-    found = count_at(owner.body, path)
-    if found is None and part.minimum and part.replicas:
-        return _minimum(owner, Part(replicas=part.replicas))
-    if found is None:
-        raise MalformedValue(path, None, "is missing: how many pods there will be is not known")
-    return found
+    return count_at(owner.body, path) if path else None
 
 
 def _part_of(pod: WorkloadPod, parts: Sequence[Part]) -> str:

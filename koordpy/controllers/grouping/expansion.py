@@ -17,7 +17,7 @@ from koordpy.api.keys import RUNAI_POD_GROUP_NAME, SUBGROUP_NAME
 from koordpy.api.meta import ObjectMeta
 from koordpy.api.paths import count_at, list_at, text_at, value_at
 from koordpy.controllers.grouping import inherit
-from koordpy.controllers.grouping.kinds.jobset import JOB_INDEX, REPLICATED_JOB
+from koordpy.controllers.grouping.kinds.jobset import JOB_INDEX, REPLICATED_JOB, awaited_jobs
 from koordpy.controllers.grouping.kinds.leaderworkerset import GROUP_INDEX, WORKER_INDEX
 from koordpy.controllers.grouping.kinds.mpijob import JOB_ROLE
 from koordpy.controllers.grouping.kinds.pytorchjob import REPLICA_TYPE
@@ -183,9 +183,11 @@ def _one(obj: Json) -> Iterator[Task]:
 
 
 def _jobset(obj: Json) -> Iterator[Task]:
+    """Of replicated jobs that wait for others there is nothing to start yet."""
+    first = awaited_jobs(obj, ())
     for replicated in list_at(obj, "spec.replicatedJobs"):
-        name = text_at(replicated, "name") or ""
-        for index in range(_count(replicated, "replicas", 1)):
+        name = text_at(replicated, "name")
+        for index in range(_count(replicated, "replicas", 1) if name in first else 0):
             labels = {REPLICATED_JOB: name, JOB_INDEX: str(index)}
             count = _parallel(_template(replicated, "template.spec"))
             yield Task(f"{name}-{index}", count, _template(replicated, "template.spec.template"), labels)

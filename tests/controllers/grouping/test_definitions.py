@@ -47,6 +47,20 @@ async def test_a_jobset_is_a_flat_gang_there(world):
     }
 
 
+async def test_a_part_of_a_jobset_that_depends_on_another_joins_the_flat_gang_when_it_begins(world):
+    after = {"dependsOn": [{"name": "init", "status": "Complete"}]}
+    node = {"name": "node", "replicas": 2, "template": {"spec": {"parallelism": 2}}, **after}
+    async with world.grouper():
+        jobs = [{"name": "init", "replicas": 1, "template": {}}, node]
+        owner = await world.owner("JobSet", "set", {"replicatedJobs": jobs})
+        first = await world.owner("Job", "set-init-0", owner=owner)
+        await world.pod("set-init-0-0-x", first, labels=jobset_labels("init", 0))
+        await world.spec_becomes("set-init-0-0-x", minMember=1)
+        second = await world.owner("Job", "set-node-0", owner=owner)
+        await world.pod("set-node-0-0-x", second, labels=jobset_labels("node", 0))
+        await world.spec_becomes("set-node-0-0-x", minMember=5)
+
+
 async def test_a_minimum_of_0_is_left_out_there(world):
     empty = {"groupName": "spare", "replicas": 0, "minReplicas": 0}
     async with world.grouper():

@@ -73,6 +73,31 @@ async def test_an_mpijob_whose_launcher_comes_later_is_raised_when_it_does(world
     assert second["spec"]["minMember"] == 3
 
 
+def mpi_labels_of_v1(role: str) -> dict[str, str]:
+    """training-operator, pkg/controller.v1/mpi/mpijob_controller.go (newLauncher, newWorker)."""
+    labels = {
+        f"{KUBEFLOW}/operator-name": "mpijob-controller",
+        f"{KUBEFLOW}/job-name": "mpi",
+        f"{KUBEFLOW}/replica-type": role,
+    }
+    return labels | ({f"{KUBEFLOW}/job-role": "master"} if role == "launcher" else {})
+
+
+async def test_an_mpijob_of_v1_is_a_gang_of_its_launcher_and_workers(world):
+    """Its operator makes the launcher with the workers, as a pod that the MPIJob itself controls (ReconcilePods)."""
+    roles = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}
+    async with world.grouper():
+        owner = await world.owner("MPIJob", "mpi", {"mpiReplicaSpecs": roles}, version="v1")
+        for index in range(2):
+            await world.pod(f"mpi-worker-{index}", owner, labels=mpi_labels_of_v1("worker"))
+        await world.pod("mpi-launcher", owner, labels=mpi_labels_of_v1("launcher"))
+        groups = [await world.group_of(pod) for pod in ("mpi-worker-0", "mpi-worker-1", "mpi-launcher")]
+    assert {group["metadata"]["name"] for group in groups} == {f"pg-mpi-{owner['metadata']['uid']}"}
+    assert groups[0]["spec"]["minMember"] == 3
+    (reference,) = groups[0]["metadata"]["ownerReferences"]
+    assert reference["apiVersion"] == "kubeflow.org/v1"
+
+
 def ray_labels(cluster: str, kind: str, group: str) -> dict[str, str]:
     """kuberay, ray-operator/controllers/ray/common/pod.go (labelPod)."""
     return {
@@ -143,6 +168,23 @@ async def test_the_replicated_jobs_of_a_jobset_in_order_are_awaited_as_they_begi
             job = await world.owner("Job", f"set-{name}-0", owner=owner)
             await world.pod(f"set-{name}-0-0-x", job, labels=jobset_labels(name, 0))
             await world.spec_becomes(f"set-{name}-0-0-x", minSubGroup=number)
+
+
+async def test_the_replicated_jobs_of_a_trainjob_with_initializers_are_awaited_as_they_begin(world):
+    """A chain, as the runtimes of Kubeflow's trainer have it: each Job is made when the one before it has completed."""
+    names = ("dataset-initializer", "model-initializer", "node")
+    jobs = [{"name": name, "replicas": 1, "template": {}} for name in names]
+    for before, job in zip(names, jobs[1:], strict=False):
+        job["dependsOn"] = [{"name": before, "status": "Complete"}]
+    async with world.grouper():
+        train = await world.owner("TrainJob", "set", {})
+        owner = await world.owner("JobSet", "set", {"replicatedJobs": jobs}, owner=train)
+        for number, name in enumerate(names, start=1):
+            job = await world.owner("Job", f"set-{name}-0", owner=owner)
+            await world.pod(f"set-{name}-0-0-x", job, labels=jobset_labels(name, 0))
+            spec = await world.spec_becomes(f"set-{name}-0-0-x", minSubGroup=number)
+            assert [part["name"] for part in spec["subGroups"] if "parent" not in part] == list(names[:number])
+            assert await world.subgroup_of(f"set-{name}-0-0-x") == f"{name}-replica-0"
 
 
 async def test_each_group_of_a_leaderworkerset_is_a_gang_of_its_leader_and_workers(world):

@@ -26,7 +26,9 @@ def config(tmp_path: Path, groupers: str) -> str:
 
 async def test_the_example_makes_a_gang_of_an_invented_kind(world):
     settings, _ = read_settings(str(EXAMPLE / "config.yaml"))
-    definition, simulation = yaml.safe_load_all((EXAMPLE / "simulation.yaml").read_text())
+    definition, simulation = (
+        yaml.safe_load((EXAMPLE / name).read_text()) for name in ("definition.yaml", "simulation.yaml")
+    )
     await world.install(definition)
     async with world.grouper(settings):
         owner = await world.api.ask("POST", world.path("Simulation"), simulation)
@@ -48,6 +50,15 @@ async def test_parts_of_a_configured_kind_are_subgroups(embedded, tmp_path):
         spec = await embedded.spec_becomes("sim-0", minMember=3)
         assert spec["subGroups"] == [{"name": "driver", "minMember": 1}, {"name": "workers", "minMember": 2}]
         assert await embedded.subgroup_of("sim-driver") == "driver"
+
+
+async def test_a_configured_kind_that_asks_for_more_than_there_are_is_told(embedded):
+    settings, _ = read_settings(str(EXAMPLE / "config.yaml"))
+    async with embedded.grouper(settings):
+        owner = await embedded.owner("Simulation", "sim", {"workers": 3, "minWorkers": 9})
+        await embedded.pod("sim-0", owner)
+        assert "spec.minWorkers: 9 is more than the 3 replicas" in (await embedded.warnings("sim"))[0]
+        await embedded.stays_ungrouped("sim-0")
 
 
 async def test_a_configured_kind_without_its_number_is_not_understood(embedded, tmp_path):

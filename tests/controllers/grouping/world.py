@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -55,6 +56,9 @@ CUSTOM = {
     "SchedulingSpec": ("arbitrator.incubator.k8s.io/v1alpha1", "schedulingspecs"),
     "QueueJob": ("arbitrator.incubator.k8s.io/v1alpha1", "queuejobs"),
 }
+# Versions that definitions serve beside those. The MPIJob of v1 is the training operator's, that of v2beta1 the MPI
+# operator's.
+BESIDE = {"MPIJob": ("v1",)}
 BUILT_IN = {
     "Job": ("batch/v1", "jobs"),
     "CronJob": ("batch/v1", "cronjobs"),
@@ -103,13 +107,15 @@ class World:
     # --- what users and operators do ---
 
     async def owner(self, kind: str, name: str, spec: Json | None = None, **given: Any) -> Json:
-        """An owner; `owner` is another one, which controls it."""
+        """An owner; `owner` is another one, which controls it, and `version` one of `BESIDE`."""
         if kind in CUSTOM:
             await self.define(kind)
-        api_version, _ = (CUSTOM | BUILT_IN)[kind]
+        usual, _ = (CUSTOM | BUILT_IN)[kind]
+        version = given.pop("version", None)
+        api_version = f"{usual.split('/')[0]}/{version}" if version else usual
         body = {"apiVersion": api_version, "kind": kind, "metadata": self._meta(name, **given)}
         body["spec"] = spec if spec is not None else SPECS.get(kind, {})
-        return await self.api.ask("POST", self.path(kind), body)
+        return await self.api.ask("POST", self.path(kind).replace(usual, api_version), body)
 
     async def pod(self, name: str, owner: Json | None = None, **given: Any) -> Json:
         """A pod of ours; `labels` and `annotations` as its operator sets them."""
@@ -138,10 +144,11 @@ class World:
 
     async def install(self, definition: Json) -> None:
         spec = definition["spec"]
-        served = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
         with contextlib.suppress(Refused):  # it is there already
             await self.api.ask("POST", DEFINITIONS, definition)
-        await self.until(lambda: self.api.ask("GET", served), f"{served} is served")
+        for version in spec["versions"]:
+            served = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
+            await self.until(functools.partial(self.api.ask, "GET", served), f"{served} is served")
 
     async def change_definition(self, versions: list[Json]) -> None:
         """Replace the definition of PodGroups; returns when it counts."""
@@ -247,7 +254,10 @@ def permissive(api_version: str, kind: str, plural: str) -> Json:
     group, version = api_version.split("/")
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
-    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    served = [
+        {"name": each, "served": True, "storage": each == version, "schema": {"openAPIV3Schema": schema}}
+        for each in (version, *BESIDE.get(kind, ()))
+    ]
     names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -256,7 +266,7 @@ def permissive(api_version: str, kind: str, plural: str) -> Json:
             "name": f"{plural}.{group}",
             "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},  # asked for below k8s.io
         },
-        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [served]},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": served},
     }
 
 

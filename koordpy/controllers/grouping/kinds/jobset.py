@@ -1,19 +1,23 @@
 """JobSet: of every replicated job all Jobs, of every Job its parallel pods.
 
 Pods carry the name of their replicated job and the index of their Job as labels (jobset,
-`pkg/controllers/jobset_controller.go`, labelAndAnnotateObject). With `startupPolicyOrder: InOrder` a replicated job is
-made only when the ones before it are up, so that only those of which there are pods are awaited.
+`pkg/controllers/jobset_controller.go`, labelAndAnnotateObject). Not all replicated jobs are made at once: with
+`startupPolicyOrder: InOrder` one is made when those before it are up, with `dependsOn` when those that it names are
+`Ready` or `Complete` (same file, reconcileReplicatedJobs; `depends_on.go`, dependencyReachedStatus). A gang that waits
+for one of these would never start, so that it is no part of the gang until it has pods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from koordpy.api.errors import MalformedValue
-from koordpy.api.grouping import Gang, Owner, SubGroup, Workload, WorkloadPod
+from koordpy.api.grouping import Gang, SubGroup, Workload, WorkloadPod
+from koordpy.api.keys import BATCH_MIN_MEMBER
 from koordpy.api.paths import count_at, list_at, text_at, value_at
 from koordpy.controllers.grouping.kinds.job import batch_minimum
+from koordpy.controllers.grouping.kinds.minimum import check_minimum
 from koordpy.controllers.grouping.kinds.segments import MOST_SUBGROUPS, own_topology, template_annotations
 
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -25,29 +29,49 @@ def jobset(workload: Workload) -> Sequence[Gang]:
     subgroups: list[SubGroup] = []
     for number, spec in enumerate(list_at(owner.body, "spec.replicatedJobs")):
         subgroups += _replicated_job(spec, f"spec.replicatedJobs[{number}]", MOST_SUBGROUPS - len(subgroups))
-    names = [subgroup.name for subgroup in subgroups if not subgroup.parent]
-    if not names:
+    if not subgroups:
         raise MalformedValue("spec.replicatedJobs", None, "is empty: how many pods there will be is not known")
+    begun = {pod.labels.get(REPLICATED_JOB, "") for pod in workload.pods}
+    awaited = awaited_jobs(owner.body, begun)
+    asked = batch_minimum(owner.metadata.annotations)
     return [
         Gang(
             workload.pods,
             minimum=None,
-            min_subgroup=_minimum(owner, names, workload.pods),
-            subgroups=tuple(subgroups),
+            min_subgroup=len(awaited) if asked is None else min(asked, len(awaited)),
+            subgroups=tuple(each for each in subgroups if (each.parent or each.name) in awaited),
             subgroup_of={pod.uid: _subgroup(pod) for pod in workload.pods},
         )
     ]
 
 
-def _minimum(owner: Owner, names: list[str], pods: Sequence[WorkloadPod]) -> int:
-    """How many replicated jobs start together."""
-    asked = batch_minimum(owner.metadata.annotations)
-    if asked is not None:
-        return min(asked, len(names))
-    if text_at(owner.body, "spec.startupPolicy.startupPolicyOrder") != "InOrder":
-        return len(names)
-    begun = {pod.labels.get(REPLICATED_JOB) for pod in pods}
-    return max(1, sum(name in begun for name in names))
+def awaited_jobs(body: Mapping[str, Any], begun: Collection[str]) -> set[str]:
+    """The replicated jobs that have pods (`begun`), and those that will have some without waiting for another."""
+    specs = [spec for spec in list_at(body, "spec.replicatedJobs") if count_at(spec, "replicas") != 0]
+    names = dict.fromkeys(text_at(spec, "name") for spec in specs)
+    if text_at(body, "spec.startupPolicy.startupPolicyOrder") == "InOrder":
+        free: set[str] = set()
+    else:
+        free = {text_at(spec, "name") for spec in specs if not _waits(spec, names)} - _completed(specs, begun)
+    return {name for name in names if name in begun or name in free} or set(list(names)[:1])
+
+
+def _waits(spec: Mapping[str, Any], names: Collection[str]) -> bool:
+    """Whether it depends on another; one without replicas is complete from the beginning."""
+    return any(text_at(each, "name") in names for each in list_at(spec, "dependsOn"))
+
+
+def _completed(specs: Sequence[Mapping[str, Any]], begun: Collection[str]) -> set[str]:
+    """Those that must have completed, for one that waited for it has begun: their pods may be gone and come no more."""
+    past, completed = set(begun), set()
+    for spec in reversed(specs):  # one depends only on those before it (jobset, `pkg/webhooks/jobset_webhook.go`)
+        if text_at(spec, "name") not in past:
+            continue
+        for each in list_at(spec, "dependsOn"):
+            past.add(text_at(each, "name"))
+            if text_at(each, "status") == "Complete":
+                completed.add(text_at(each, "name"))
+    return completed
 
 
 def _replicated_job(spec: Mapping[str, Any], place: str, most: int) -> list[SubGroup]:
@@ -59,9 +83,10 @@ def _replicated_job(spec: Mapping[str, Any], place: str, most: int) -> list[SubG
     if replicas >= most:
         raise MalformedValue(f"{place}.replicas", replicas, f"would make more than {MOST_SUBGROUPS} subgroups")
     annotations = template_annotations(value_at(spec, "template"))
-    minimum = batch_minimum(annotations)
+    minimum, parallel = batch_minimum(annotations), _parallel_pods(spec)
     if minimum is None:
-        minimum = _parallel_pods(spec)
+        minimum = parallel
+    check_minimum(f"{place}.template: {BATCH_MIN_MEMBER}", minimum, parallel, "pods at a time")
     topology = own_topology(annotations)
     leaves = [SubGroup(_leaf(name, index), minimum, parent=name, topology=topology) for index in range(replicas)]
     return [SubGroup(name, min_subgroup=replicas), *leaves] if leaves else []

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from koordpy.api.grouping import Gang, Workload, WorkloadPod
 from koordpy.api.paths import text_at
 from koordpy.controllers.grouping.kinds.pytorchjob import REPLICA_TYPE
-from koordpy.controllers.grouping.kinds.replicaspecs import min_available, replicas_of
+from koordpy.controllers.grouping.kinds.replicaspecs import MIN_AVAILABLE, asked_minimum, replicas_of
 
 JOB_ROLE = "training.kubeflow.org/job-role"  # of v2beta1
 _LAUNCHER = "launcher"
@@ -21,7 +21,7 @@ _LAUNCHER = "launcher"
 def mpijob(workload: Workload) -> Sequence[Gang]:
     owner = workload.owner
     replicas = replicas_of(owner, "mpiReplicaSpecs", ("Launcher", "Worker"))
-    asked = min_available(owner)
+    asked = asked_minimum(owner, MIN_AVAILABLE, sum(replicas.values()))
     minimum = sum(replicas.values()) if asked is None else asked
     waits = text_at(owner.body, "spec.launcherCreationPolicy") == "WaitForWorkersReady"
     if waits and not any(_is_launcher(pod) for pod in workload.pods):

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from koordpy.api.errors import MalformedValue
 from koordpy.api.grouping import Gang, Owner, SubGroup, Workload, WorkloadPod
-from koordpy.api.paths import count_at, count_in, value_at
+from koordpy.api.paths import count_in, value_at
 from koordpy.controllers.grouping.kinds import segments
-from koordpy.controllers.grouping.kinds.replicaspecs import min_available, replicas_of
+from koordpy.controllers.grouping.kinds.replicaspecs import MIN_AVAILABLE, asked_minimum, replicas_of
 
 REPLICA_TYPE = "training.kubeflow.org/replica-type"
 REPLICA_INDEX = "training.kubeflow.org/replica-index"
@@ -37,9 +37,9 @@ def pytorchjob(workload: Workload) -> Sequence[Gang]:
 
 
 def _minimum(owner: Owner, replicas: int) -> int:
-    asked = min_available(owner)
+    asked = asked_minimum(owner, MIN_AVAILABLE, replicas)
     if asked is None:
-        asked = count_at(owner.body, "spec.elasticPolicy.minReplicas")
+        asked = asked_minimum(owner, "spec.elasticPolicy.minReplicas", replicas)
     return replicas if asked is None else asked
 
 

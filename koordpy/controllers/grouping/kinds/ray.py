@@ -14,6 +14,7 @@ from typing import Any
 from koordpy.api.errors import MalformedValue
 from koordpy.api.grouping import Gang, Owner, SubGroup, Workload
 from koordpy.api.paths import count_at, list_at, text_at, value_at
+from koordpy.controllers.grouping.kinds.minimum import check_minimum
 from koordpy.controllers.grouping.kinds.segments import own_topology, template_annotations
 
 GROUP_LABEL = "ray.io/group"
@@ -73,8 +74,8 @@ def _minimum(spec: Mapping[str, Any], place: str) -> int | None:
         return None
     least, replicas = count_at(spec, "minReplicas") or 0, count_at(spec, "replicas")
     hosts = count_at(spec, "numOfHosts")
-    if replicas is not None and least > replicas:
-        raise MalformedValue(f"{place}.minReplicas", least, f"is more than the {replicas} replicas")
+    if replicas is not None:
+        check_minimum(f"{place}.minReplicas", least, replicas)
     return (least or replicas or 0) * (1 if hosts is None else hosts)
 
 

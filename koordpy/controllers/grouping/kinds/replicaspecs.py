@@ -12,15 +12,18 @@ from collections.abc import Callable, Collection, Sequence
 from koordpy.api.errors import MalformedValue
 from koordpy.api.grouping import Gang, Owner, Workload
 from koordpy.api.paths import count_at, objects_at
+from koordpy.controllers.grouping.kinds.minimum import check_minimum
+
+MIN_AVAILABLE = "spec.runPolicy.schedulingPolicy.minAvailable"
 
 
 def replica_specs(field: str, *mandatory: str) -> Callable[[Workload], Sequence[Gang]]:
     """The rule for jobs with their roles in `spec.<field>`."""
 
     def gangs(workload: Workload) -> Sequence[Gang]:
-        replicas = replicas_of(workload.owner, field, mandatory)
-        asked = min_available(workload.owner)
-        return [Gang(workload.pods, minimum=sum(replicas.values()) if asked is None else asked)]
+        replicas = sum(replicas_of(workload.owner, field, mandatory).values())
+        asked = asked_minimum(workload.owner, MIN_AVAILABLE, replicas)
+        return [Gang(workload.pods, minimum=replicas if asked is None else asked)]
 
     return gangs
 
@@ -43,6 +46,9 @@ def replicas_of(owner: Owner, field: str, mandatory: Collection[str] = ()) -> di
     return found
 
 
-def min_available(owner: Owner) -> int | None:
+def asked_minimum(owner: Owner, place: str, replicas: int) -> int | None:
     """What the user asks for in so many words."""
-    return count_at(owner.body, "spec.runPolicy.schedulingPolicy.minAvailable")
+    asked = count_at(owner.body, place)
+    if asked is not None:
+        check_minimum(place, asked, replicas)
+    return asked

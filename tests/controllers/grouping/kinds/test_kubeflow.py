@@ -45,6 +45,20 @@ def test_a_minimum_below_the_masters_leaves_none_for_workers():
     assert minima(found) == {"master": 1, "worker": 0}
 
 
+@pytest.mark.parametrize(
+    ("field", "spec"),
+    [("elasticPolicy.minReplicas", {"elasticPolicy": {"minReplicas": 5}}), ("minAvailable", {"runPolicy": asking(9)})],
+)
+def test_more_than_there_can_be_is_named(field, spec):
+    with pytest.raises(MalformedValue, match=rf"{field}: \d is more than the 4 replicas"):
+        gang_of(pytorch(1, 3, **spec), worker(0))
+
+
+@pytest.mark.parametrize("spec", [{"elasticPolicy": {"minReplicas": 4}}, {"runPolicy": asking(4)}])
+def test_as_many_as_there_can_be_may_be_asked_for(spec):
+    assert gang_of(pytorch(1, 3, **spec), worker(0)).minimum == 4
+
+
 def test_pods_are_placed_by_their_role():
     found = gang_of(pytorch(), pod("m", labels={TYPE: "master"}), worker(1))
     assert found.subgroup_of == {"uid-m": "master", "uid-w1": "worker"}
@@ -88,6 +102,14 @@ def test_the_others_start_with_all_replicas_or_as_many_as_is_asked_for(kind):
     roles = {"Master": {"replicas": 1}, "Worker": {"replicas": 3}}
     assert gang_of(owner(kind, {FIELDS[kind]: roles}), pod("a")).minimum == 4
     assert gang_of(owner(kind, {FIELDS[kind]: roles, "runPolicy": asking(2)}), pod("a")).minimum == 2
+
+
+@pytest.mark.parametrize("kind", [*FIELDS, "MPIJob"])
+def test_of_the_others_too_more_than_there_can_be_is_named(kind):
+    roles = {"Launcher": {"replicas": 1}} if kind == "MPIJob" else {"Master": {"replicas": 1}}
+    spec = {FIELDS.get(kind, "mpiReplicaSpecs"): roles | {"Worker": {"replicas": 3}}, "runPolicy": asking(5)}
+    with pytest.raises(MalformedValue, match="minAvailable: 5 is more than the 4 replicas"):
+        gang_of(owner(kind, spec), pod("a"))
 
 
 @pytest.mark.parametrize(("kind", "role"), [("XGBoostJob", "Master"), ("XGBoostJob", "Worker"), ("JAXJob", "Worker")])
