@@ -182,7 +182,7 @@ class Attempts:
         if answer.plugins == QUEUES:
             self._backfill.release(ticket.key)  # nodes are of no use to it now
             return decision
-        late = self._backfill.overdue(job, ticket) if not self._evictor.is_evicting_for(job.key) else None
+        late = self._backfill.overdue(job, ticket) if not self._evictor.is_evicting_for(job.key, job.by_uid) else None
         if late is not None:
             told = replace(answer, message=f"{answer.message} preemption: {late}", wake_on=answer.wake_on)
             return replace(decision, answer=told, preemption=late)
@@ -193,7 +193,7 @@ class Attempts:
     def _waits_for_victims(self, job: Job, decision: Decision) -> bool:
         """Room that others leave is kept for it already."""
         nominated = any(member.nominated_node for member in job.members)
-        return self._evictor.is_evicting_for(job.key) or (nominated and not decision.clears_nominations)
+        return self._evictor.is_evicting_for(job.key, job.by_uid) or (nominated and not decision.clears_nominations)
 
     def _start_single(self, ticket: Ticket, node: str, seconds: float) -> None:
         """A node was found for it together with others: as if it had been planned by itself, in its share of time."""

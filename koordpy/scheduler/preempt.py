@@ -103,7 +103,7 @@ class PostFilter:
         profiles = self._planning.profiles
         if not all(profiles[member.scheduler].preempts for member in job.members):
             return Decision(refusal)
-        if self._evictor.is_evicting_for(job.key):
+        if self._evictor.is_evicting_for(job.key, job.by_uid):
             return Decision(_with_tail(refusal, f"preemption: {WAITS}"))
         found = self._planning.find_cure(job, obstacle)
         if isinstance(found, str):
@@ -222,7 +222,7 @@ class PostFilter:
 
     def _preempt(self, job: Job, gone: Sequence[Waiter]) -> _Search:
         """Whom to evict for the whole job, if that lets it in; else why nobody."""
-        if self._evictor.is_evicting_for(job.key):
+        if self._evictor.is_evicting_for(job.key, job.by_uid):
             return _Search(WAITS)  # they will be terminating as soon as the watch shows it
         started = time.perf_counter()
         found, yielding = self._find_victims(job, gone)

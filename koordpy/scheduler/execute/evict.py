@@ -95,11 +95,15 @@ class Evictor:
         self._runs.clear()
         self._deletes.clear()
 
-    def is_evicting_for(self, key: str) -> bool:
-        """Evictions for this job are under way; once the watch shows them, the job waits for terminating pods."""
-        run = self._runs.get(key)
+    def is_evicting_for(self, key: str, members: Iterable[str] = ()) -> bool:
+        """Evictions for this job are under way; once the watch shows them, the job waits for terminating pods.
+
+        Or for one of its members, by UID, when it was part of another job: what is left over of a gang that has just
+        been started is a job of one as soon as the watch shows the others bound.
+        """
+        runs = (run for run in self._runs.values() if run.key == key or not run.members.isdisjoint(members))
         pods = self._cluster.pods
-        return run is not None and any(uid in pods and not pods[uid].terminating for uid in run.victims)
+        return any(uid in pods and not pods[uid].terminating for run in runs for uid in run.victims)
 
     def victims(self) -> set[str]:
         """UIDs of all that are being evicted, whether the watch shows them terminating or not."""
@@ -114,9 +118,9 @@ class Evictor:
         return next(whys, "")
 
     def ended(self, key: str, outcome: str) -> None:
-        """What became of the job that others were evicted for."""
-        run = self._runs.pop(key, None)
-        if run is not None:
+        """What became of the job that others were evicted for; the key of a pod that is a job by itself is its UID."""
+        for run in [run for run in self._runs.values() if run.key == key or run.members == {key}]:
+            del self._runs[run.key]
             self._cluster.gangs.end_evictions(run.victims.values())
             metrics.PREEMPTION_OUTCOME.labels(outcome).inc()
 
@@ -129,7 +133,8 @@ class Evictor:
             elif uid in run.staying:
                 run.staying.discard(uid)
                 if not run.staying:
-                    self._queue.activate_now(run.key)
+                    for key in dict.fromkeys((run.key, *sorted(run.members))):  # whichever job they are by now
+                        self._queue.activate_now(key)
 
     def start(self, key: str, job: str, trigger: PodRecord, found: Preemption) -> None:
         """Carry a preemption out."""

@@ -104,9 +104,18 @@ class Evictions:
                 self._tell(f"{key_of(pod)} was backfilled, and evicted for {told['pod']} before its time")
         elif not self._is_allowed(trigger, pod):
             self._tell(f"{key_of(pod)} was evicted for {told['pod']}, which is not more important")
+        self._look_for_another(told["job"], told["pod"], pod)
         batch = self._batches.get(told["job"]) or self._begin(told["job"], trigger, pod)
         batch.victims.append(pod)
         batch.last = _now()
+
+    def _look_for_another(self, job: str, trigger: str, victim: Json) -> None:
+        """A member may become a job by itself meanwhile: nobody else has to leave for it then."""
+        for other, batch in self._batches.items():
+            if other != job and batch.needs and [key_of(pod) for pod in batch.needs] == [trigger]:
+                excused = self._surprises.excuse(batch.name, batch.since) or other in self._refused
+                if not excused and not self._is_complicated():
+                    self._tell(f"{key_of(victim)} was evicted for {trigger}, for which others leave as {other}")
 
     def _is_allowed(self, trigger: Json, victim: Json) -> bool:
         """Between queues it is shares that count, and not priority."""
@@ -117,7 +126,8 @@ class Evictions:
         gangs = self._truth.gangs()
         name = self._truth.gang_of(trigger) or ""
         gang = gangs.get(name)
-        waiting = [pod for pod in gang.members if is_pending(pod)] if gang is not None else []
+        # Others may be on their way to nodes already: whoever was named is first.
+        waiting = [trigger, *(pod for pod in gang.members if is_pending(pod) and pod is not trigger)] if gang else []
         needs = [trigger]
         if gang is not None and job != key_of(trigger):  # members of a gang that runs are planned one by one
             needs = needed(gang, waiting)
