@@ -87,9 +87,11 @@ class Present:
             and not (pod.succeeded and pod.incarnation >= self.status.template_incarnation)
         ]
         self.current = {pod.slot: pod for pod in known.pods if pod.incarnation == self.status.incarnation}
-        self.remembered = Remembered.of(self.status).seen(of_these_templates, self.status.incarnation)
+        self.stored = Remembered.of(self.status)
+        self.remembered = self.stored.seen(of_these_templates, self.status.incarnation, wanted)
         self.done = self.remembered.completed & wanted
-        self.running = [pod for slot, pod in self.current.items() if slot in wanted and pod.runs]
+        kept = wanted - self.remembered.removed
+        self.running = [pod for slot, pod in self.current.items() if slot in kept and pod.runs]
         self.missing = [slot for slot in self.wanted if slot not in self.done and slot not in self.current]
 
     @property
@@ -101,7 +103,7 @@ class Present:
         """Places whose pod has failed, or ran in this incarnation and is gone or going."""
         found: list[tuple[Slot, JobPod | None]] = []
         for slot in self.wanted:
-            if slot in self.done:
+            if slot in self.done or slot in self.remembered.removed:
                 continue
             pod = self.current.get(slot)
             started = slot in self.remembered.started
@@ -229,7 +231,15 @@ def _steps(present: Present) -> Steps:
     minimum, surplus = ((), ()) if wait_for else _to_create(present)
     status = told.standing(present.known, present.remembered, wait_for, _phase(present), missing=len(present.missing))
     times = [time for time in (due, until) if time is not None]
-    return Steps(status, tuple(effects), minimum, surplus, _surplus_made(present), min(times, default=None))
+    return Steps(
+        status,
+        tuple(effects),
+        minimum,
+        surplus,
+        _surplus_made(present),
+        min(times, default=None),
+        present.remembered.takes_back(present.stored),
+    )
 
 
 def _after_the_end(present: Present) -> Steps:
@@ -248,9 +258,9 @@ def _after_the_end(present: Present) -> Steps:
 
 
 def _unwanted(present: Present) -> list[JobPod]:
-    """Of earlier incarnations, and beyond the replicas. A pod that has succeeded does no harm."""
-    wanted = set(present.wanted)
-    return [*present.stale, *(pod for slot, pod in present.current.items() if slot not in wanted and not pod.succeeded)]
+    """Of earlier incarnations, and beyond the replicas, also those of a moment ago."""
+    removed = present.remembered.removed
+    return [*present.stale, *(pod for slot, pod in present.current.items() if slot in removed)]
 
 
 def _companions(present: Present) -> list[Effect]:
@@ -280,7 +290,9 @@ def _failed(present: Present) -> tuple[list[JobPod], float | None]:
     replaced = []
     for slot in present.wanted:
         pod = present.current.get(slot)
-        if pod is None or not pod.failed or pod.terminating or slot in present.done:
+        if pod is None or not pod.failed or pod.terminating:
+            continue
+        if slot in present.done or slot in present.remembered.removed:
             continue
         at = seconds_of_instant(pod.created) + _SHORTEST_LIFE_S if pod.created else now
         if at <= now:

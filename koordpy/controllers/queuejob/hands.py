@@ -81,14 +81,18 @@ class Hands:
         """Another process leads, or led: what was found once may be gone."""
         self._accepted.clear()
 
-    async def write_status(self, job: QueueJob, status: QueueJobStatus, telling: Telling | None = None) -> None:
-        """Raises Conflict when the QueueJob was changed since: what was decided may not hold any more."""
+    async def write_status(self, job: QueueJob, status: QueueJobStatus, telling: Telling | None = None) -> bool:
+        """False when there is nothing to write, or nothing that the definition keeps.
+
+        Raises Conflict when the QueueJob was changed since: what was decided may not hold any more.
+        """
         if not self._status.differs(status, job.status):
-            return
+            return False
         self._index.upsert(await self._status.write(self._client, job.metadata, status))
         metrics.writes("queuejob-status", "ok").inc()
         if telling is not None:
             await self._tell(job, telling)
+        return True
 
     async def carry_out(self, job: QueueJob, effects: tuple[Effect, ...]) -> None:
         """In the order given, but deletions of pods at once."""

@@ -66,6 +66,8 @@ class QueueJobReconciler:
                 await self._hands.write_status(job, decision.status, decision.telling)
                 log.info("queuejob", queuejob=key, phase=decision.status.phase, incarnation=decision.status.incarnation)
                 continue
+            if decision.status_first and await self._hands.write_status(job, decision.status):
+                continue
             if not await self._carried_out(job, decision.effects):
                 self._creator.forget(key)
                 return _PAUSE_S
