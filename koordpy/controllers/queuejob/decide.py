@@ -38,6 +38,8 @@ _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 10.0, 300.0
 # A pod beyond the minimum that fails is made again at once if it ran for so long; else when that time is over.
 _SHORTEST_LIFE_S = 10.0
 
+_SUSPENDED = Telling("Normal", "Suspended", "spec.suspend is true: pods that have not succeeded are deleted")
+
 replace = msgspec.structs.replace
 
 
@@ -119,14 +121,15 @@ def _accepted(present: Present) -> Transition | None:
     """The first look at a QueueJob. One whose status was lost, as in a restored backup, keeps its pods."""
     if present.status.template_hash:
         return None
-    phase = "Suspended" if present.job.spec.suspend else "Pending"
     begun = QueueJobStatus(
-        phase=phase,
+        phase="Pending",
         incarnation=max((pod.incarnation for pod in present.known.pods), default=0),
         template_incarnation=min((pod.incarnation for pod in present.known.pods), default=0),
         template_hash=template_hash(present.job.spec),
     )
-    return Transition(told.counted(begun, present.job, present.known.pods))
+    if not present.job.spec.suspend:
+        return Transition(told.counted(begun, present.job, present.known.pods))
+    return Transition(told.counted(_held(present, begun), present.job, present.known.pods), _SUSPENDED)
 
 
 def _made_anew(present: Present) -> Transition | None:
@@ -136,11 +139,10 @@ def _made_anew(present: Present) -> Transition | None:
         return None
     incarnation = status.incarnation + 1
     anew = QueueJobStatus(
-        phase="Suspended" if present.job.spec.suspend else "Pending",
-        incarnation=incarnation,
-        template_incarnation=incarnation,
-        template_hash=wanted,
+        phase="Pending", incarnation=incarnation, template_incarnation=incarnation, template_hash=wanted
     )
+    if present.job.spec.suspend:
+        anew = _held(present, anew)
     text = f"the templates have changed: all pods are made anew, as incarnation {incarnation}"
     return _transition(present, anew, Telling("Normal", "TemplateChanged", text))
 
@@ -163,10 +165,13 @@ def _end(present: Present, phase: str, telling: Telling) -> Transition:
 def _suspended(present: Present) -> Transition | None:
     if not present.job.spec.suspend or present.status.phase == "Suspended":
         return None
-    telling = Telling("Normal", "Suspended", "spec.suspend is true: pods that have not succeeded are deleted")
-    held = replace(present.status, phase="Suspended", incarnation=present.status.incarnation + 1)
-    held = told.with_condition(held, present.job, told.Said("Suspended", "True", *telling[1:]), present.now)
-    return _transition(present, held, telling)
+    held = replace(present.status, incarnation=present.status.incarnation + 1)
+    return _transition(present, _held(present, held), _SUSPENDED)
+
+
+def _held(present: Present, status: QueueJobStatus) -> QueueJobStatus:
+    status = replace(status, phase="Suspended")
+    return told.with_condition(status, present.job, told.Said("Suspended", "True", *_SUSPENDED[1:]), present.now)
 
 
 def _resumed(present: Present) -> Transition | None:

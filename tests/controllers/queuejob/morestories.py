@@ -297,6 +297,7 @@ async def another_template_while_suspended_is_what_it_resumes_with(world: World)
     await world.until_status(phase="Suspended")
     await world.change(taskSpecs=[task("w", 1, image="other")])
     await world.until_status(phase="Suspended", incarnation=1)
+    await world.until_condition("Suspended", "True", "Suspended")
     await world.change(suspend=False)
     await world.until_pods("j-w-0-1")
     assert (await world.pods())["j-w-0-1"]["spec"]["containers"][0]["image"] == "other"
