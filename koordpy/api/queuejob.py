@@ -70,6 +70,7 @@ class TaskStatus(Struct, frozen=True):
     name: str
     started_indexes: str = ""
     completed_indexes: str = ""
+    removed_indexes: str = ""
 
 
 class QueueJobStatus(Struct, frozen=True):

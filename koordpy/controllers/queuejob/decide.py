@@ -38,6 +38,8 @@ _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 10.0, 300.0
 # A pod beyond the minimum that fails is made again at once if it ran for so long; else when that time is over.
 _SHORTEST_LIFE_S = 10.0
 
+_SUSPENDED = Telling("Normal", "Suspended", "spec.suspend is true: pods that have not succeeded are deleted")
+
 replace = msgspec.structs.replace
 
 
@@ -87,9 +89,11 @@ class Present:
             and not (pod.succeeded and pod.incarnation >= self.status.template_incarnation)
         ]
         self.current = {pod.slot: pod for pod in known.pods if pod.incarnation == self.status.incarnation}
-        self.remembered = Remembered.of(self.status).seen(of_these_templates, self.status.incarnation)
+        self.stored = Remembered.of(self.status)
+        self.remembered = self.stored.seen(of_these_templates, self.status.incarnation, wanted)
         self.done = self.remembered.completed & wanted
-        self.running = [pod for slot, pod in self.current.items() if slot in wanted and pod.runs]
+        kept = wanted - self.remembered.removed
+        self.running = [pod for slot, pod in self.current.items() if slot in kept and pod.runs]
         self.missing = [slot for slot in self.wanted if slot not in self.done and slot not in self.current]
 
     @property
@@ -101,7 +105,7 @@ class Present:
         """Places whose pod has failed, or ran in this incarnation and is gone or going."""
         found: list[tuple[Slot, JobPod | None]] = []
         for slot in self.wanted:
-            if slot in self.done:
+            if slot in self.done or slot in self.remembered.removed:
                 continue
             pod = self.current.get(slot)
             started = slot in self.remembered.started
@@ -117,14 +121,15 @@ def _accepted(present: Present) -> Transition | None:
     """The first look at a QueueJob. One whose status was lost, as in a restored backup, keeps its pods."""
     if present.status.template_hash:
         return None
-    phase = "Suspended" if present.job.spec.suspend else "Pending"
     begun = QueueJobStatus(
-        phase=phase,
+        phase="Pending",
         incarnation=max((pod.incarnation for pod in present.known.pods), default=0),
         template_incarnation=min((pod.incarnation for pod in present.known.pods), default=0),
         template_hash=template_hash(present.job.spec),
     )
-    return Transition(told.counted(begun, present.job, present.known.pods))
+    if not present.job.spec.suspend:
+        return Transition(told.counted(begun, present.job, present.known.pods))
+    return Transition(told.counted(_held(present, begun), present.job, present.known.pods), _SUSPENDED)
 
 
 def _made_anew(present: Present) -> Transition | None:
@@ -134,11 +139,10 @@ def _made_anew(present: Present) -> Transition | None:
         return None
     incarnation = status.incarnation + 1
     anew = QueueJobStatus(
-        phase="Suspended" if present.job.spec.suspend else "Pending",
-        incarnation=incarnation,
-        template_incarnation=incarnation,
-        template_hash=wanted,
+        phase="Pending", incarnation=incarnation, template_incarnation=incarnation, template_hash=wanted
     )
+    if present.job.spec.suspend:
+        anew = _held(present, anew)
     text = f"the templates have changed: all pods are made anew, as incarnation {incarnation}"
     return _transition(present, anew, Telling("Normal", "TemplateChanged", text))
 
@@ -161,10 +165,13 @@ def _end(present: Present, phase: str, telling: Telling) -> Transition:
 def _suspended(present: Present) -> Transition | None:
     if not present.job.spec.suspend or present.status.phase == "Suspended":
         return None
-    telling = Telling("Normal", "Suspended", "spec.suspend is true: pods that have not succeeded are deleted")
-    held = replace(present.status, phase="Suspended", incarnation=present.status.incarnation + 1)
-    held = told.with_condition(held, present.job, told.Said("Suspended", "True", *telling[1:]), present.now)
-    return _transition(present, held, telling)
+    held = replace(present.status, incarnation=present.status.incarnation + 1)
+    return _transition(present, _held(present, held), _SUSPENDED)
+
+
+def _held(present: Present, status: QueueJobStatus) -> QueueJobStatus:
+    status = replace(status, phase="Suspended")
+    return told.with_condition(status, present.job, told.Said("Suspended", "True", *_SUSPENDED[1:]), present.now)
 
 
 def _resumed(present: Present) -> Transition | None:
@@ -229,7 +236,15 @@ def _steps(present: Present) -> Steps:
     minimum, surplus = ((), ()) if wait_for else _to_create(present)
     status = told.standing(present.known, present.remembered, wait_for, _phase(present), missing=len(present.missing))
     times = [time for time in (due, until) if time is not None]
-    return Steps(status, tuple(effects), minimum, surplus, _surplus_made(present), min(times, default=None))
+    return Steps(
+        status,
+        tuple(effects),
+        minimum,
+        surplus,
+        _surplus_made(present),
+        min(times, default=None),
+        present.remembered.takes_back(present.stored),
+    )
 
 
 def _after_the_end(present: Present) -> Steps:
@@ -248,9 +263,9 @@ def _after_the_end(present: Present) -> Steps:
 
 
 def _unwanted(present: Present) -> list[JobPod]:
-    """Of earlier incarnations, and beyond the replicas. A pod that has succeeded does no harm."""
-    wanted = set(present.wanted)
-    return [*present.stale, *(pod for slot, pod in present.current.items() if slot not in wanted and not pod.succeeded)]
+    """Of earlier incarnations, and beyond the replicas, also those of a moment ago."""
+    removed = present.remembered.removed
+    return [*present.stale, *(pod for slot, pod in present.current.items() if slot in removed)]
 
 
 def _companions(present: Present) -> list[Effect]:
@@ -280,7 +295,9 @@ def _failed(present: Present) -> tuple[list[JobPod], float | None]:
     replaced = []
     for slot in present.wanted:
         pod = present.current.get(slot)
-        if pod is None or not pod.failed or pod.terminating or slot in present.done:
+        if pod is None or not pod.failed or pod.terminating:
+            continue
+        if slot in present.done or slot in present.remembered.removed:
             continue
         at = seconds_of_instant(pod.created) + _SHORTEST_LIFE_S if pod.created else now
         if at <= now:

@@ -60,6 +60,7 @@ class Steps(NamedTuple):
     surplus: tuple[Slot, ...] = ()  # and beyond it
     surplus_made: int = 0
     look_again_at: float | None = None  # something follows from the time alone
+    status_first: bool = False  # the status has to be stored before anything else is done
 
     @property
     def lacks_pods(self) -> bool:

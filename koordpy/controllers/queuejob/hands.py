@@ -7,8 +7,8 @@ of what was decided, so that a second attempt finds the first. What the API serv
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -35,9 +35,10 @@ from koordpy.controllers.queuejob.effects import (
 from koordpy.controllers.queuejob.index import QueueJobIndex
 from koordpy.controllers.queuejob.names import Slot
 from koordpy.controllers.queuejob.pods import JobPod, owned_by, pod_body
+from koordpy.controllers.queuejob.quota import exceeded_by
 from koordpy.controllers.runtime.statuswriter import StatusWriter
 from koordpy.kube.client import MERGE_PATCH, Client
-from koordpy.kube.errors import AlreadyExists, ApiError, Conflict, NotFound, Transient
+from koordpy.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound, Transient
 from koordpy.kube.events import EventRecorder, Note
 from koordpy.kube.writes import ObjectRef
 
@@ -52,6 +53,18 @@ log = structlog.get_logger()
 
 class NameTaken(ApiError):
     """An object of the name that is needed belongs to somebody else."""
+
+
+class CompanionRefused(ApiError):
+    """The API server does not want a SchedulingSpec or a Service; `reason` is one word for it."""
+
+    def __init__(self, kind: str, error: ApiError) -> None:
+        super().__init__(str(error), status=error.status)
+        self.reason, self.is_wrong_in_itself = f"{kind}Refused", isinstance(error, Invalid)
+        if isinstance(error, NameTaken):
+            self.reason = "NameTaken"
+        elif isinstance(error, Forbidden) and exceeded_by(str(error)) is not None:
+            self.reason = "QuotaExceeded"
 
 
 class Hands:
@@ -81,29 +94,47 @@ class Hands:
         """Another process leads, or led: what was found once may be gone."""
         self._accepted.clear()
 
-    async def write_status(self, job: QueueJob, status: QueueJobStatus, telling: Telling | None = None) -> None:
-        """Raises Conflict when the QueueJob was changed since: what was decided may not hold any more."""
+    async def write_status(self, job: QueueJob, status: QueueJobStatus, telling: Telling | None = None) -> bool:
+        """False when there is nothing to write, or nothing that the definition keeps.
+
+        Raises Conflict when the QueueJob was changed since: what was decided may not hold any more.
+        """
         if not self._status.differs(status, job.status):
-            return
+            return False
         self._index.upsert(await self._status.write(self._client, job.metadata, status))
         metrics.writes("queuejob-status", "ok").inc()
         if telling is not None:
-            await self._tell(job, telling)
+            await self.tell(job, telling)
+        return True
 
     async def carry_out(self, job: QueueJob, effects: tuple[Effect, ...]) -> None:
-        """In the order given, but deletions of pods at once."""
+        """In the order given, but deletions of pods at once.
+
+        Raises CompanionRefused when all else is done: pods that have to go do not wait for what a policy refuses.
+        """
         deletions = [effect for effect in effects if isinstance(effect, DeletePod)]
+        refused: CompanionRefused | None = None
         for effect in effects:
-            match effect:
-                case WriteSpec(spec):
-                    await self._write_spec(job, spec)
-                case CreateService():
-                    await self._create_service(job)
-                case DeleteService(uid):
-                    await self._delete_service(job, uid)
-                case DeleteJob():
-                    await self._delete_job(job)
+            try:
+                await self._carry_out(job, effect)
+            except CompanionRefused as error:
+                refused = refused or error
         await in_parallel([partial(self._delete_pod, job, deletion.pod) for deletion in deletions])
+        if refused is not None:
+            raise refused
+
+    async def _carry_out(self, job: QueueJob, effect: Effect) -> None:
+        match effect:
+            case WriteSpec(spec):
+                with _refusable("SchedulingSpec"):
+                    await self._write_spec(job, spec)
+            case CreateService():
+                with _refusable("Service"):
+                    await self._create_service(job)
+            case DeleteService(uid):
+                await self._delete_service(job, uid)
+            case DeleteJob():
+                await self._delete_job(job)
 
     async def has_quota(self, namespace: str) -> bool:
         """Whether pods of this namespace are counted. It is assumed when nobody can say: that costs time alone."""
@@ -151,7 +182,10 @@ class Hands:
                 "spec": _merge_patch(stored.spec, spec),
             }
             path = f"{collection}/{quote(job.metadata.name)}"
-            stored = _decode_spec(await self._client.write("PATCH", path, patch, content_type=MERGE_PATCH))
+            try:
+                stored = _decode_spec(await self._client.write("PATCH", path, patch, content_type=MERGE_PATCH))
+            except NotFound:
+                raise Conflict(f"SchedulingSpec {stored.metadata.key} was deleted: it is made again") from None
         self._accepted[job.metadata.uid] = spec, stored.spec
         self._index.specs.upsert(stored)
 
@@ -184,7 +218,7 @@ class Hands:
                 ) from None
             return found
 
-    async def _tell(self, job: QueueJob, telling: Telling) -> None:
+    async def tell(self, job: QueueJob, telling: Telling) -> None:
         """An event is worth no retry: the status says the same."""
         meta = job.metadata
         about = ObjectRef(API_VERSION, KIND, meta.namespace, meta.name, meta.uid)
@@ -193,6 +227,16 @@ class Hands:
             await self._events.record(note, self._clock())
         except ApiError as error:
             log.debug("queuejob_event_failed", queuejob=meta.key, problem=str(error))
+
+
+@contextmanager
+def _refusable(kind: str) -> Iterator[None]:
+    """What is not wanted is told to the user; what could not be done this time is only tried again."""
+    try:
+        yield
+    except (NameTaken, Forbidden, Invalid, NotFound) as error:
+        metrics.writes("queuejob-companions", type(error).__name__.lower()).inc()
+        raise CompanionRefused(kind, error) from error
 
 
 def _merge_patch(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:

@@ -45,6 +45,8 @@ def _of_the_job(job: QueueJob) -> Iterator[str]:
     for twice in sorted({each for each in names if names.count(each) > 1}):
         yield f"two of spec.taskSpecs have the name {twice}"
     if spec.network == "Hostnames":
+        if "." in name:  # all else that a label may not have, no name of a QueueJob has
+            yield f"metadata.name is {name}: with network: Hostnames it is the name of a Service, and may have no dots"
         longest = max((hostname(name, slot) for slot in slots(spec)), key=len, default="")
         if len(longest) > _LONGEST_LABEL:
             yield f"the hostname {longest} has more than {_LONGEST_LABEL} characters: shorten the job's or task's name"

@@ -7,24 +7,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import NamedTuple
 
 import structlog
 
 from koordpy.api.queuejob import QueueJob
 from koordpy.controllers.queuejob.creating import Creator
 from koordpy.controllers.queuejob.decide import Known, decide
-from koordpy.controllers.queuejob.effects import Effect, Transition
-from koordpy.controllers.queuejob.hands import Hands, NameTaken
+from koordpy.controllers.queuejob.effects import Effect, Steps, Telling, Transition
+from koordpy.controllers.queuejob.hands import CompanionRefused, Hands
 from koordpy.controllers.queuejob.index import QueueJobIndex
 from koordpy.controllers.queuejob.status import Refusal
+from koordpy.kube.backoff import Backoff
 
 _PAUSE_S = 0.2  # between two looks at one QueueJob: five writes a second are more than anybody reads
 _PAUSE_PER_POD_S = 0.001
 _LONGEST_PAUSE_S = 2.0
 _LONGEST_SLEEP_S = 3600.0
+# A companion that was refused: a quota or a policy may change and nobody tells us. What is wrong in itself seldom does.
+_FIRST_TRY_S, _LONGEST_TRY_S, _LONGEST_REFUSED_S = 1.0, 30.0, 300.0
 _MOST_DECISIONS = 10  # in one look; two or three are usual. Then others have their turn, and the watch can catch up
 
 log = structlog.get_logger()
+
+
+class _Refused(NamedTuple):
+    """A companion that the API server does not want."""
+
+    refusal: Refusal
+    backoff: Backoff
 
 
 class QueueJobReconciler:
@@ -40,7 +51,7 @@ class QueueJobReconciler:
     ) -> None:
         self._index, self._hands, self._creator = index, hands, creator
         self._clock, self._look_again = clock, look_again
-        self._taken: dict[str, Refusal] = {}  # UID -> a companion whose name somebody else has
+        self._refused: dict[str, _Refused] = {}  # UID -> why a companion cannot be made
         self._seen: dict[str, tuple[str, int]] = {}  # key -> UID and generation
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
@@ -48,7 +59,7 @@ class QueueJobReconciler:
         """Another process leads."""
         for timer in self._timers.values():
             timer.cancel()
-        for kept in (self._taken, self._seen, self._timers):
+        for kept in (self._refused, self._seen, self._timers):
             kept.clear()
 
     async def reconcile(self, key: str) -> float:
@@ -65,6 +76,8 @@ class QueueJobReconciler:
                 self._creator.forget(key)
                 await self._hands.write_status(job, decision.status, decision.telling)
                 log.info("queuejob", queuejob=key, phase=decision.status.phase, incarnation=decision.status.incarnation)
+                continue
+            if decision.status_first and await self._hands.write_status(job, decision.status):
                 continue
             if not await self._carried_out(job, decision.effects):
                 self._creator.forget(key)
@@ -89,23 +102,32 @@ class QueueJobReconciler:
             self._clock(),
             self._hands.stored_spec(job),
             service.metadata.uid if (service := self._index.services.of(job)) is not None else "",
-            self._taken.get(uid) or self._creator.refusal(job),
+            refused.refusal if (refused := self._refused.get(uid)) is not None else self._creator.refusal(job),
         )
 
     async def _carried_out(self, job: QueueJob, effects: tuple[Effect, ...]) -> bool:
-        """False when a companion cannot be made, because its name is taken: then there are no pods, and a reason."""
-        uid = job.metadata.uid
+        """False when the API server refuses a companion: then no pods are made, and the user is told why."""
         try:
             await self._hands.carry_out(job, effects)
-        except NameTaken as error:
-            self._taken[uid] = Refusal("NameTaken", str(error))
-            decision = decide(self._known(job))
-            assert not isinstance(decision, Transition)
-            await self._hands.write_status(job, decision.status)
-            self._set_timer(job.metadata.key, self._clock() + 30.0)
+        except CompanionRefused as error:
+            await self._tell_refusal(job, error)
             return False
-        self._taken.pop(uid, None)
+        self._refused.pop(job.metadata.uid, None)
         return True
+
+    async def _tell_refusal(self, job: QueueJob, error: CompanionRefused) -> None:
+        """The condition always, an event when it is another refusal than before."""
+        uid, refusal = job.metadata.uid, Refusal(error.reason, str(error))
+        before = self._refused.get(uid)
+        longest_s = _LONGEST_REFUSED_S if error.is_wrong_in_itself else _LONGEST_TRY_S
+        backoff = before.backoff if before is not None else Backoff(_FIRST_TRY_S, longest_s)
+        self._refused[uid] = _Refused(refusal, backoff)
+        self._set_timer(job.metadata.key, self._clock() + backoff.next_s())
+        if before is None or before.refusal != refusal:
+            await self._hands.tell(job, Telling("Warning", refusal.reason, refusal.message))
+        decision = decide(self._known(job))
+        if isinstance(decision, Steps):  # else pods have changed meanwhile: the key is in the work queue
+            await self._hands.write_status(job, decision.status)
 
     def _notice_change(self, key: str, job: QueueJob | None) -> None:
         """What was refused may be another pod now. Of a QueueJob that is gone nothing is remembered.
@@ -120,9 +142,10 @@ class QueueJobReconciler:
             return
         uid, _ = before
         if job is not None and job.metadata.uid == uid:
+            self._refused.pop(uid, None)
             self._creator.spec_changed(uid)
             return
-        self._taken.pop(uid, None)
+        self._refused.pop(uid, None)
         self._hands.forget(uid)
         self._creator.gone(key, uid)
 

@@ -221,6 +221,51 @@ async def a_job_without_replicas_waits_for_some(world: World):
 
 
 @story
+async def replicas_that_go_and_come_back_restart_nothing(world: World):
+    await world.create(job("j", task("w", 4), maxRestarts=0))
+    await world.start("j-w-0-0", "j-w-1-0", "j-w-2-0", "j-w-3-0")
+    await world.until_status(phase="Running", running=4)
+    await world.change(taskSpecs=[task("w", 2)])
+    await world.until_pods("j-w-0-0", "j-w-1-0")
+    await world.until_status(phase="Running", running=2)
+    await world.change(taskSpecs=[task("w", 4)])
+    await world.until_pods("j-w-0-0", "j-w-1-0", "j-w-2-0", "j-w-3-0")
+    await world.until_status(phase="Running", running=2, pending=2, restarts=0, incarnation=0)
+
+
+@story
+async def replicas_that_come_back_while_their_old_pods_terminate_restart_nothing(world: World):
+    await world.create(job("j", task("w", 4), maxRestarts=0))
+    await world.start("j-w-0-0", "j-w-1-0", "j-w-2-0", "j-w-3-0")
+    await world.until_status(phase="Running", running=4)
+    old = (await world.pods())["j-w-2-0"]["metadata"]["uid"]
+    await world.change(taskSpecs=[task("w", 2)])
+    for name in ("j-w-2-0", "j-w-3-0"):
+        await world.wait_for(lambda name=name: world.is_terminating(name), f"{name} is deleted")
+    await world.change(taskSpecs=[task("w", 4)])
+    await world.fail("j-w-3-0", code=143)  # as many do that are told to end
+    await world.quiet()
+    await world.until_status(phase="Running", running=2, pending=2, failed=0, restarts=0, incarnation=0)
+    assert (await world.pods())["j-w-2-0"]["metadata"]["uid"] != old
+
+
+@story
+async def a_pod_that_is_lost_after_its_place_came_back_restarts_all(world: World):
+    await world.create(job("j", task("w", 2)))
+    await world.start("j-w-0-0", "j-w-1-0")
+    await world.until_status(phase="Running", running=2)
+    await world.change(taskSpecs=[task("w", 1)])
+    await world.until_pods("j-w-0-0")
+    await world.until_status(phase="Running", running=1)
+    await world.change(taskSpecs=[task("w", 2)])
+    await world.start("j-w-0-0", "j-w-1-0")
+    await world.until_status(phase="Running", running=2, restarts=0)
+    await world.remove("j-w-1-0")
+    await world.until_pods("j-w-0-1", "j-w-1-1")
+    await world.until_status(phase="Restarting", restarts=1, pending=2)
+
+
+@story
 async def more_replicas_after_the_end_change_nothing(world: World):
     await world.create(job("j", task("w", 1)))
     await world.start("j-w-0-0")
@@ -252,6 +297,7 @@ async def another_template_while_suspended_is_what_it_resumes_with(world: World)
     await world.until_status(phase="Suspended")
     await world.change(taskSpecs=[task("w", 1, image="other")])
     await world.until_status(phase="Suspended", incarnation=1)
+    await world.until_condition("Suspended", "True", "Suspended")
     await world.change(suspend=False)
     await world.until_pods("j-w-0-1")
     assert (await world.pods())["j-w-0-1"]["spec"]["containers"][0]["image"] == "other"

@@ -328,11 +328,13 @@ async def a_suspended_job_has_no_pods_and_goes_on_when_it_is_resumed(world: Worl
 async def a_job_that_is_created_suspended_has_no_pods(world: World):
     await world.create(job("j", task("w", 2), suspend=True))
     await world.until_status(phase="Suspended")
+    await world.until_condition("Suspended", "True", "Suspended")
     await world.quiet()
     assert await world.pods() == {}
     await world.change(suspend=False)
     await world.until_pods("j-w-0-0", "j-w-1-0")
     await world.until_status(phase="Pending", pending=2)
+    await world.until_condition("Suspended", "False", "Resumed")
 
 
 @story

@@ -60,6 +60,34 @@ async def test_definitions_that_are_removed_and_installed_again_start_from_the_b
         await world.until_status("k", pending=2)
 
 
+async def test_under_a_definition_that_keeps_no_removed_indexes_fewer_replicas_are_deleted_without_a_busy_loop(virtual):
+    async with embedded_world() as world:
+        await _forget_removed_indexes(world)
+        transport = Killing(world.transport)
+        async with world.controllers(transport):
+            await world.create(job("j", task("w", 3)))
+            await world.start("j-w-0-0", "j-w-1-0", "j-w-2-0")
+            await world.until_status(phase="Running", running=3)
+            await world.change(taskSpecs=[task("w", 2)])
+            await world.wait_for(lambda: world.is_terminating("j-w-2-0"), "the highest index goes")
+            writes = len(transport.writes)
+            await asyncio.sleep(600)
+            assert len(transport.writes) - writes <= 2
+            await world.until_pods("j-w-0-0", "j-w-1-0")
+            await world.until_status(phase="Running", running=2, restarts=0)
+            await world.change(taskSpecs=[task("w", 3)])
+            await world.until_status(phase="Running", running=2, pending=1, restarts=0)
+
+
+async def _forget_removed_indexes(world: World) -> None:
+    """As an earlier version has installed it."""
+    name = f"{DEFINITIONS}/queuejobs.arbitrator.incubator.k8s.io"
+    definition = await world.api.ask("GET", name)
+    status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+    del status["properties"]["taskStatuses"]["items"]["properties"]["removedIndexes"]
+    await world.api.ask("PUT", name, definition)
+
+
 FAULTS = {
     "refused once": Rule(Fault.STATUS, method="POST|PATCH|DELETE", status=500),
     "refused six times": Rule(Fault.STATUS, method="POST|PATCH|DELETE", status=503, count=6),

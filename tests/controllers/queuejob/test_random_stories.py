@@ -14,7 +14,7 @@ from typing import Any
 import looptime
 import pytest
 
-from koordpy.controllers.queuejob.names import read_indexes, read_name
+from koordpy.controllers.queuejob.names import Slot, pod_name, read_indexes, read_name
 from koordpy.sim.embedded.store import Change
 from tests.controllers.queuejob.killed import Killing, NoPodTwice
 from tests.controllers.queuejob.world import World, embedded_world, job, task
@@ -99,15 +99,18 @@ class Teller:
 
     async def _fail(self) -> None:
         if name := await self._pod("Running", "Pending"):
+            self._rules.lost.add(name)
             await self._world.fail(name)
 
     async def _delete(self) -> None:
         if name := await self._pod("Running", "Pending", "Failed", "Succeeded"):
             self._rules.deleted_by_others.add((await self._world.pods())[name]["metadata"]["uid"])
+            self._rules.lost.add(name)
             await self._world.remove(name)
 
     async def _evict(self) -> None:
         if name := await self._pod("Running"):
+            self._rules.lost.add(name)
             await self._world.evict(name)
 
     async def _some_job(self) -> dict[str, Any]:
@@ -189,6 +192,7 @@ class Rules:
         self._store = world.store
         self.broken: list[str] = []
         self.deleted_by_others: set[str] = set()
+        self.lost: set[str] = set()  # names of pods that failed, or that others deleted, until they are made again
         self._store.subscribe(JOBS, self._job_changed)
         self._store.subscribe("pods", self._pod_changed)
 
@@ -227,6 +231,9 @@ class Rules:
         }
         if len(wanted & (runs | done)) >= after["minAvailable"]:
             self.broken.append(f"restarted with its minimum: {runs} run, {done} are done: {after}")
+        name, incarnation = body["metadata"]["name"], before["incarnation"]
+        if not any(pod_name(name, Slot(*place), incarnation) in self.lost for place in wanted - done):
+            self.broken.append(f"restarted though no pod was lost: {before} -> {after}")
 
     def _completed(self, body: dict[str, Any], after: dict[str, Any]) -> None:
         done = {each["name"]: set(read_indexes(each["completedIndexes"])) for each in after["taskStatuses"]}
@@ -238,6 +245,8 @@ class Rules:
         """A pod that has succeeded is deleted by others, or because its templates are no more."""
         obj = change.new.obj
         metadata = obj["metadata"]
+        if change.kind == "ADDED":
+            self.lost.discard(metadata["name"])
         if (
             change.kind != "DELETED"
             or obj["status"]["phase"] != "Succeeded"

@@ -109,6 +109,9 @@ UNUSABLE = {
     ),
     "spec.taskSpecs[0].template.spec.containers has no containers": job("j", {"name": "w", "template": {}}),
     "metadata.name has 64 characters, and may have 63": job("j" * 64, task("w")),
+    "metadata.name is my.job: with network: Hostnames it is the name of a Service, and may have no dots": job(
+        "my.job", task("w"), network="Hostnames"
+    ),
     f"the hostname {'j' * 60}-worker-0 has more than 63 characters: shorten the job's or task's name": job(
         "j" * 60, task("worker"), network="Hostnames"
     ),
@@ -118,6 +121,10 @@ UNUSABLE = {
 @pytest.mark.parametrize("problem", UNUSABLE)
 def test_a_spec_that_cannot_be_used_names_field_and_value(problem: str):
     assert problems(decoded(UNUSABLE[problem])) == [problem]
+
+
+def test_without_hostnames_a_name_with_dots_is_no_problem():
+    assert problems(decoded(job("my.job", task("w")))) == []
 
 
 def test_a_selector_that_selects_the_template_is_no_problem():
