@@ -61,12 +61,14 @@ def _verdict(
     phase: str, members: Sequence[Member], minimum: int, nobody: tuple[bool, str, str]
 ) -> tuple[bool, str, str]:
     """`nobody` is what is said where there are no members."""
+    waiting = sorted((each for each in members if each.bound_at is None), key=lambda each: (each.created, each.name))
+    reason, message = next((each.refusal for each in waiting if each.refusal[1]), ("", ""))
+    if phase == "Failed" and message:
+        return False, reason or "Incomplete", message  # the phase stays until there are enough of them
     if phase in _HAVE_NODES:
         return True, "Scheduled", "as many members as it needs have a node"
     if not members:
         return nobody
-    waiting = sorted((each for each in members if each.bound_at is None), key=lambda each: (each.created, each.name))
-    reason, message = next((each.refusal for each in waiting if each.refusal[1]), ("", ""))
     if any(each.timed_out for each in waiting):
         return False, "TimedOut", message
     if phase == "Scheduling":

@@ -99,11 +99,12 @@ class Evictions:
         trigger = self._truth.find("pods", *told["pod"].split("/"))
         if trigger is None or not is_pending(trigger):
             return  # gone meanwhile
-        if (until := _backfilled_until(pod)) is not None:
-            if until > _now() + EPOCH + 1:
+        if not self._is_allowed(trigger, pod):
+            until = _backfilled_until(pod)
+            if until is None:
+                self._tell(f"{key_of(pod)} was evicted for {told['pod']}, which is not more important")
+            elif until > _now() + EPOCH + 1:
                 self._tell(f"{key_of(pod)} was backfilled, and evicted for {told['pod']} before its time")
-        elif not self._is_allowed(trigger, pod):
-            self._tell(f"{key_of(pod)} was evicted for {told['pod']}, which is not more important")
         self._look_for_another(told["job"], told["pod"], pod)
         batch = self._batches.get(told["job"]) or self._begin(told["job"], trigger, pod)
         batch.victims.append(pod)

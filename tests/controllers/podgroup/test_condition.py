@@ -80,3 +80,12 @@ def test_members_that_finished_before_the_pod_group_was_made_are_not_counted():
     again = group(1)._replace(created="2026-01-01T01:00:00Z")
     found = status_of([member("s", 1, finished_at=1767226000.0)], again, NOTHING)
     assert (found.phase, found.succeeded, condition_of(found).reason) == ("Pending", 0, "NoPods")
+
+
+def test_members_that_are_made_again_after_their_gang_has_failed_say_what_they_wait_for():
+    told = ("Unschedulable", "gang default/a is incomplete: 2 of 4 members")
+    failed = PodGroupStatus(phase="Failed", failed=4)
+    status = status_of(members("pp", refusal=told), group(4), failed)
+    assert status.phase == "Failed"
+    found = condition_of(status)
+    assert (found.status, found.message) == ("False", told[1])
