@@ -15,7 +15,7 @@ from koordpy.api.answers import Explanation, Job, JobList, QueueJobs, QueueList,
 from koordpy.quota.answer import Moment, queue_list
 from koordpy.scheduler.answers import subjects
 from koordpy.scheduler.answers.amounts import instant
-from koordpy.scheduler.answers.bodies import Expand, documents, read
+from koordpy.scheduler.answers.bodies import Expand, Sent, documents, read
 from koordpy.scheduler.answers.explaining import Findings, explain
 from koordpy.scheduler.answers.pace import Allowance, Pace
 from koordpy.scheduler.answers.question import InFront, Question
@@ -111,13 +111,13 @@ class Answering:
         if body.strip() and not found:
             raise unreadable("the body has no objects")
         classes, now = self._cluster.gangs.priority_classes, self._wall()
-        sent = read(found, self._schedulers, classes, self._expand, now)
         pace = self._pace()
+        sent = await pace.last(read(found, self._schedulers, classes, self._expand, now), Sent())
         sandbox = Sandbox(self._parts, self._book)
         question = WhatIfs(
             sandbox, self._parts.queue, self._schedulers, now=now, clock=pace.spent, learnt=self._parts.learnt
         )
-        asked = question.prepare(sent, ground)
+        asked = await pace.last(question.prepare(sent, ground), [])
         with_others = bool(ground) or bool(sent.queues)
         jobs = await pace.last(question.play(asked, with_others=with_others), [])
         return WhatIf(as_of=instant(now), verdict=worst(jobs), jobs=jobs)
