@@ -38,7 +38,7 @@ from koordpy.scheduler.answers.explaining import Findings, explain
 from koordpy.scheduler.answers.question import InFront, Question
 from koordpy.scheduler.answers.reasons import may_become_free, reason_of
 from koordpy.scheduler.answers.sandbox import Sandbox
-from koordpy.scheduler.answers.starts import Forward
+from koordpy.scheduler.answers.starts import NOBODY_KNOWS, Forward
 from koordpy.scheduler.answers.subjects import Subject
 from koordpy.scheduler.answers.turns import as_submitted
 from koordpy.scheduler.answers.workloads import pods_of
@@ -95,7 +95,7 @@ class _Played:
     victims: tuple[PodRecord, ...] = ()
     refusal: Refusal | None = None
     grace_of: PodRecord | None = None  # whoever takes longest to leave
-    later: Start | None = None  # when what runs has ended as declared
+    start: Start | None = None  # if it waits for what runs to end
 
 
 class WhatIfs:
@@ -251,20 +251,19 @@ class WhatIfs:
             return _Played(subject, "Now", list(answer.placements))
         refusal = answer if isinstance(answer, Refusal) else answer.missing
         self._sandbox.suppose_waits(job)
-        return self._later(subject, job, refusal) or _Played(subject, "Never", refusal=refusal)
-
-    def _later(self, subject: Subject, job: Job, refusal: Refusal | None) -> _Played | None:
-        """It fits when what runs has ended as declared; None: nobody knows when, or it lacks something else."""
         if refusal is None or refusal.never or not may_become_free(refusal):
-            return None
+            return _Played(subject, "Never", refusal=refusal)
+        start, placements = self._when_others_end(job)
+        verdict: Verdict = "Later" if start.time is not None else "Never"
+        return _Played(subject, verdict, list(placements), refusal=refusal, start=start)
+
+    def _when_others_end(self, job: Job) -> tuple[Start, tuple[Placement, ...]]:
+        """When it fits because what runs has ended, as declared or learnt, and where then."""
         sandbox = self._sandbox
         forward = Forward(sandbox.planning, sandbox.admission, self._now, self._learnt)
         if sandbox.reservation is not None and sandbox.reservation.key != job.key:
             forward.reserve(sandbox.reservation)
-        start, placements = forward.start_of(job)
-        if start.time is None:
-            return None
-        return _Played(subject, "Later", list(placements), refusal=refusal, later=start)
+        return forward.start_of(job)
 
     def _evicting(self, subject: Subject, job: Job, found: Preemption) -> _Played:
         """Its victims are gone, and it is where they were."""
@@ -306,8 +305,8 @@ class WhatIfs:
     def _start(self, played: _Played) -> Start:
         if played.verdict == "Now":
             return Start(time=instant(self._now), certainty="Now", message="the next attempt starts it")
-        if played.later is not None:
-            return played.later
+        if played.start is not None:
+            return played.start
         if played.grace_of is not None:
             pod = played.grace_of
             text = f"after the grace period of {pod.key}"
@@ -315,7 +314,7 @@ class WhatIfs:
         if played.refusal is None or played.refusal.never:
             text = "it would not fit on an empty cluster either" if played.refusal is not None else "nothing can start"
             return Start(time=None, certainty="Never", message=text)
-        return Start(time=None, certainty="Unknown", message="not everything that it waits for declares its end")
+        return NOBODY_KNOWS
 
     def _why_not(self, played: _Played, findings: Findings) -> WhyNot:
         refusal, reason = played.refusal, None
