@@ -31,6 +31,7 @@ from koordpy.scheduler.queues.book import QueueBook
 from koordpy.scheduler.report.throttle import Throttle
 
 _SMALL = 2**16  # bytes of YAML that are read at once; a larger body takes a thread
+_REFERENCE = b"&"  # in YAML: with some of them a small body is a large one
 
 
 class Answering:
@@ -107,7 +108,8 @@ class Answering:
     async def what_if(self, body: bytes, query: Sequence[tuple[str, str]]) -> WhatIf:
         """What would become of objects that do not exist."""
         ground = ground_of(query)
-        found = documents(body) if len(body) <= _SMALL else await asyncio.to_thread(documents, body)
+        is_small = len(body) <= _SMALL and _REFERENCE not in body
+        found = documents(body) if is_small else await asyncio.to_thread(documents, body)
         if body.strip() and not found:
             raise unreadable("the body has no objects")
         classes, now = self._cluster.gangs.priority_classes, self._wall()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from koordpy.api.pod import Pod
 from koordpy.api.podgroup.kai import KaiPodGroup, gang_object_of
 from koordpy.app.build import BuiltScheduler
 from koordpy.controllers.grouping.expansion import MOST_PODS, expanded
+from koordpy.scheduler.answers.bodies import documents
 from tests.builders import pod_json, typed, with_identity
 from tests.scheduler.answers.worlds import Description, Json, answering, what_if
 from tests.scheduler.test_backfill import TimedRig
@@ -298,3 +300,21 @@ async def test_others_go_on_while_a_workload_is_read(monkeypatch: pytest.MonkeyP
     await answering(built).what_if(msgspec.json.encode(job(200)), ())
     going.cancel()
     assert turns - before > 4 * 200
+
+
+@pytest.mark.parametrize(("name", "at_once"), [("&name w", False), ("w", True)])
+def test_a_body_with_references_is_read_beside_the_loop(name: str, at_once: bool, monkeypatch: pytest.MonkeyPatch):
+    """Seven of them make ten million values of some hundred bytes."""
+    threads: list[threading.Thread] = []
+
+    def noted(body: bytes) -> list[Json]:
+        threads.append(threading.current_thread())
+        return documents(body)
+
+    monkeypatch.setattr("koordpy.scheduler.answers.answering.documents", noted)
+    what_if(
+        world(1).build(),
+        f"{{apiVersion: v1, kind: List, items: [], metadata: {{name: {name}}}}}\n---\n".encode()
+        + msgspec.json.encode(job(0)),
+    )
+    assert (threads == [threading.main_thread()]) == at_once
