@@ -18,9 +18,9 @@ import structlog
 
 from koordpy import __version__, metrics
 from koordpy.api.errors import MalformedValue
+from koordpy.app.groupers import kinds_of_others
 from koordpy.app.process import CannotStart, check_reachable
 from koordpy.app.settings import Settings
-from koordpy.controllers.grouping.configured import offered_kinds
 from koordpy.controllers.grouping.controller import LEASE as PODGROUPER_LEASE
 from koordpy.controllers.grouping.controller import PodGrouper
 from koordpy.controllers.grouping.kinds.table import Kind
@@ -141,9 +141,8 @@ def _podgrouper_lease(client: Client, settings: Settings) -> LeaderLease:
 
 
 def _kinds_of_others(settings: Settings) -> tuple[Kind, ...]:
-    """What is configured goes before what other packages offer."""
     try:
-        return (*offered_kinds(), *settings.grouping.kinds)
+        return kinds_of_others(settings.grouping)
     except MalformedValue as error:
         raise CannotStart(str(error)) from error
 

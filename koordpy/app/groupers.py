@@ -7,11 +7,16 @@ import re
 from koordpy.api.errors import MalformedValue
 from koordpy.api.strict import Mistakes
 from koordpy.app.configschema import GrouperPart, PartPart, PodGrouperPart
-from koordpy.controllers.grouping.configured import Part, configured_kind
+from koordpy.controllers.grouping.configured import Part, configured_kind, offered_kinds
 from koordpy.controllers.grouping.kinds.table import Kind
 from koordpy.controllers.grouping.settings import GroupingSettings
 
 _PATH = re.compile(r"(spec|status)(\.[A-Za-z0-9_-]+)+|[0-9]{1,9}")
+
+
+def kinds_of_others(settings: GroupingSettings) -> tuple[Kind, ...]:
+    """What is configured goes before what other packages offer; raises MalformedValue for what cannot be used."""
+    return (*offered_kinds(), *settings.kinds)
 
 
 def read_grouping(file: PodGrouperPart, mistakes: Mistakes) -> GroupingSettings:

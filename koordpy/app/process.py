@@ -11,7 +11,8 @@ import gc
 import secrets
 import socket
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from typing import Any
 
 import structlog
@@ -23,6 +24,8 @@ from koordpy.app.gauges import Gauges
 from koordpy.app.journal.files import BadJournal
 from koordpy.app.leadership import leadership
 from koordpy.app.settings import Settings
+from koordpy.controllers.grouping.kinds.table import Kinds
+from koordpy.controllers.grouping.settings import GroupingSettings
 from koordpy.kube.auth.credentials import load_credentials
 from koordpy.kube.client import Client
 from koordpy.kube.errors import ApiError, Transient
@@ -32,6 +35,7 @@ from koordpy.kube.leader import LeaderLease, LeaseName
 from koordpy.kube.watch.shared import SharedReflectors
 from koordpy.scheduler.answers.advisor import Advisor
 from koordpy.scheduler.answers.answering import Answering
+from koordpy.scheduler.answers.bodies import Expand
 from koordpy.scheduler.ingest.watches import Watches
 from koordpy.scheduler.runtimes.learnt import LearntRunTimes
 from koordpy.scheduler.runtimes.store import RunTimeStore
@@ -102,7 +106,8 @@ class Process:
             self._leadership = leadership(settings, writing, identity, learnt, self._competitors.saw_foreign_bind)
         except BadJournal as error:
             raise CannotStart(f"--journal: {error}") from error
-        self._answers = (self.built, _answering(self.built))
+        self._expand = expansion(settings.grouping)
+        self._answers = (self.built, _answering(self.built, self._expand))
         self._run_times = RunTimeStore(writing, learnt, election.namespace, self._leadership.act)
         self._reflectors, self._watches = (
             reflectors,
@@ -152,7 +157,7 @@ class Process:
     def _answering(self) -> Answering:
         """Who answers questions about the scheduler of the moment."""
         if self._answers[0] is not self.built:
-            self._answers = (self.built, _answering(self.built))
+            self._answers = (self.built, _answering(self.built, self._expand))
         return self._answers[1]
 
     async def _review(self, path: str, review: dict[str, Any]) -> bytes:
@@ -192,15 +197,25 @@ class Process:
             self._leads = False
 
 
-def _answering(built: BuiltScheduler) -> Answering:
-    return Answering(built.parts, built.book, built.throttle, built.schedulers, expand=_expanded)
+def _answering(built: BuiltScheduler, expand: Expand) -> Answering:
+    return Answering(built.parts, built.book, built.throttle, built.schedulers, expand=expand)
 
 
-def _expanded(workload: dict[str, Any], classes: Collection[str]) -> list[dict[str, Any]] | None:
-    """What a workload becomes; the grouper is loaded when somebody asks."""
-    from koordpy.controllers.grouping.expansion import expanded  # noqa: PLC0415
+def expansion(settings: GroupingSettings) -> Expand:
+    """What a workload becomes by the kinds that the grouper has; they are loaded when somebody asks."""
 
-    return expanded(workload, classes)
+    @cache
+    def kinds() -> Kinds:
+        from koordpy.app.groupers import kinds_of_others  # noqa: PLC0415
+
+        return Kinds(kinds_of_others(settings))
+
+    def expand(workload: dict[str, Any], classes: Collection[str]) -> Iterator[dict[str, Any] | None] | None:
+        from koordpy.controllers.grouping.expansion import expanded  # noqa: PLC0415
+
+        return expanded(workload, classes, kinds())
+
+    return expand
 
 
 def _electing(lease: LeaderLease) -> Callable[[], str]:

@@ -9,7 +9,7 @@ import yaml
 
 from tests.builders import pod_json
 from tests.scenarios.objects import gang
-from tests.scenarios.questions import WHATIF, Json, what_if
+from tests.scenarios.questions import WHATIF, Json, expected_start, what_if
 from tests.scenarios.queueing import RUN_TIME
 from tests.scenarios.world import World
 
@@ -184,3 +184,22 @@ async def test_a_mistake_is_a_status_that_names_it(
     assert found == status, answer
     assert (answer["kind"], answer["status"], answer["code"]) == ("Status", "Failure", status)
     assert text in answer["message"]
+
+
+async def test_whose_end_is_not_declared_is_named_in_the_words_of_explain(world: World) -> None:
+    await world.nodes(1, cpu=2)
+    await world.runs("old", "n1", cpu=2)
+    await world.pods("waits", cpu=2)
+    await world.says("waits", "Insufficient cpu")
+    foretold = (await what_if(world, pod_json("new", namespace=world.namespace, cpu=2)))["jobs"][0]["start"]
+    assert foretold == await expected_start(world, "waits")
+    assert foretold["message"] == f"the end of {world.namespace}/old is not declared"
+
+
+async def test_of_what_no_end_helps_nobody_knows_when_it_starts(world: World) -> None:
+    await world.nodes(1, cpu=2)
+    annotations = gang("a", minimum=2)
+    foretold = (await what_if(world, pod_json("a-1", namespace=world.namespace, cpu=1, annotations=annotations)))[
+        "jobs"
+    ]
+    assert foretold[0]["start"]["message"] == "nobody knows when what it lacks will be there"

@@ -43,6 +43,7 @@ class GangObject(NamedTuple):
     has_succeeded: bool = False  # by its status: a member has, and its pod may be gone
     grouped: bool = False  # made by our own grouper, and not by a user
     workload: str = ""  # the owner that it was made for, if it was
+    workload_kind: str = ""
 
     def says_the_same(self, other: GangObject) -> bool:
         """Apart from its status and from annotations without a meaning, which we mostly keep ourselves."""

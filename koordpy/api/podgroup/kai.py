@@ -86,6 +86,7 @@ def gang_object_of(pod_group: KaiPodGroup) -> GangObject:
         has_succeeded=status.succeeded > 0,
         grouped=(grouped := meta.labels.get(MANAGED_BY) == PODGROUPER),
         workload=meta.owner_references[0].name if grouped and meta.owner_references else "",
+        workload_kind=meta.owner_references[0].kind if grouped and meta.owner_references else "",
     )
 
 

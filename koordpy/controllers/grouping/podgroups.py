@@ -6,7 +6,7 @@ Several versions of this definition are in use. KAI's of 2025 knows no `minSubGr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from koordpy.api.decode import Decoder
 from koordpy.api.grouping import ANYWHERE, Gang, Owner, SubGroup, Topology
 from koordpy.api.keys import GROUPED_QUEUE, MANAGED_BY, PODGROUPER
 from koordpy.api.meta import ObjectMeta, Struct
+from koordpy.controllers.grouping import inherit
 from koordpy.controllers.runtime.versions import is_newer
 from koordpy.kube.watch.reflector import Resource
 
@@ -113,6 +114,28 @@ def with_others(gang: Gang) -> Gang:
         return gang
     placed = {uid: name if name in leaves else OTHERS for uid, name in placed.items()}
     return replace(gang, subgroups=(*gang.subgroups, SubGroup(OTHERS, 0)), subgroup_of=placed)
+
+
+def wanted_of(gang: Gang, owner: Owner, chain: Sequence[Owner], classes: Collection[str]) -> Wanted | None:
+    """The PodGroup of a gang; None if it needs none. The chain is that of its pods, nearest first."""
+    gang = with_others(gang)
+    at = next((number for number, each in enumerate(chain) if each.uid == owner.uid), -1)
+    first = [*chain[at:], *reversed(chain[:at])] if at >= 0 else list(chain)
+    queue = inherit.queue_of(first, gang.pods)
+    if gang.on_demand and not queue:
+        return None
+    holder = Owner("v1", "Pod", gang.pods[0].meta) if gang.alone else owner
+    return Wanted(
+        namespace=gang.pods[0].meta.namespace,
+        name=gang.name or name_of(holder, gang.suffix),
+        owner=holder,
+        gang=gang,
+        queue=queue,
+        priority_class=inherit.priority_class_of(gang, chain, classes),
+        preemptibility=inherit.preemptibility_of(chain, gang.pods[:1]),
+        topology=inherit.topology_of(first),
+        annotations=inherit.declarations_of(owner),
+    )
 
 
 def body_of(wanted: Wanted, dialect: Dialect) -> Json:

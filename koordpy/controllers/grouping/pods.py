@@ -12,11 +12,12 @@ from typing import Protocol
 import msgspec
 
 from koordpy.api.gangs import membership_of
-from koordpy.api.grouping import WorkloadPod, group_of
-from koordpy.api.keys import SKIP_PODGROUPER
+from koordpy.api.grouping import Owner, WorkloadPod, group_of
+from koordpy.api.keys import RUNAI_POD_GROUP_NAME, SKIP_PODGROUPER
 from koordpy.api.meta import ObjectMeta, OwnerReference
 from koordpy.api.pod import Pod
 from koordpy.controllers.grouping.chain import followed
+from koordpy.controllers.grouping.kinds.spark import is_spark
 
 _LEFT_TO_OTHERS = {("arbitrator.incubator.k8s.io", "QueueJob"), ("", "Node")}  # front-ends of their own; static pods
 
@@ -87,14 +88,32 @@ class PodIndex:
         self._branches.setdefault(branch_of(pod.meta), {})[pod.uid] = pod
 
     def _considered(self, pod: Pod) -> bool:
-        meta, spec = pod.metadata, pod.spec
-        return (
-            spec.scheduler_name in self._schedulers
-            and spec.scheduling_group is None
-            and meta.annotations.get(SKIP_PODGROUPER) != "true"
-            and membership_of(meta) is None
-            and not any(is_left_to_others(each) for each in meta.owner_references)
-        )
+        return pod.spec.scheduler_name in self._schedulers and may_be_grouped(pod.metadata, pod.spec.scheduling_group)
+
+
+def may_be_grouped(meta: ObjectMeta, scheduling_group: object) -> bool:
+    """Whether no other front-end claims the pod, and it has not opted out itself."""
+    return (
+        scheduling_group is None
+        and not opts_out(meta)
+        and membership_of(meta) is None
+        and not any(is_left_to_others(each) for each in meta.owner_references)
+    )
+
+
+def opts_out(meta: ObjectMeta) -> bool:
+    """A pod for itself, an owner for all of its pods."""
+    return meta.annotations.get(SKIP_PODGROUPER) == "true"
+
+
+def is_ours(pod: WorkloadPod, owner: Owner) -> bool:
+    """Whether the pod names no PodGroup, or the one that we would give it: what a user set is never overwritten."""
+    named = pod.annotations.get(RUNAI_POD_GROUP_NAME)
+    if not named:
+        return True
+    if is_spark(owner.metadata.labels) and named in owner.metadata.labels.values():
+        return True
+    return named.startswith("pg-") and (owner.uid in named or pod.uid in named)
 
 
 def is_left_to_others(reference: OwnerReference) -> bool:

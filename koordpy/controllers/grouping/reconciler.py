@@ -13,17 +13,16 @@ from collections.abc import Sequence
 
 from koordpy.api.errors import MalformedObject, MalformedValue
 from koordpy.api.grouping import Gang, Owner, Workload, WorkloadPod
-from koordpy.api.keys import RUNAI_POD_GROUP_NAME, SKIP_PODGROUPER
+from koordpy.api.keys import RUNAI_POD_GROUP_NAME
 from koordpy.api.meta import OwnerReference
-from koordpy.controllers.grouping import inherit
 from koordpy.controllers.grouping.chain import Chain, walk
 from koordpy.controllers.grouping.discovery import NotServed
 from koordpy.controllers.grouping.kinds.plain import pod_alone
 from koordpy.controllers.grouping.kinds.spark import is_spark, spark
 from koordpy.controllers.grouping.kinds.table import Kinds
 from koordpy.controllers.grouping.owners import Owners
-from koordpy.controllers.grouping.podgroups import Wanted, name_of, with_others
-from koordpy.controllers.grouping.pods import PodIndex, is_left_to_others
+from koordpy.controllers.grouping.podgroups import Wanted, wanted_of
+from koordpy.controllers.grouping.pods import PodIndex, is_left_to_others, is_ours, opts_out
 from koordpy.controllers.grouping.problems import AGAIN_S, Problems
 from koordpy.controllers.grouping.surroundings import PriorityClassNames, SpecOwners
 from koordpy.controllers.grouping.wakeups import Key, Wakeups
@@ -72,7 +71,7 @@ class GroupingReconciler:
         if self._is_left(chain):
             self._settle(*self._workloads.place(branch, chain, ()))
             return
-        if any(owner.metadata.annotations.get(SKIP_PODGROUPER) == "true" for owner in chain.owners):
+        if any(opts_out(owner.metadata) for owner in chain.owners):
             self._settle(*self._workloads.place(branch, chain, ()))
             await self._writer.leave_alone([pod for pod in pods if not pod.terminating])
             return
@@ -160,7 +159,7 @@ class GroupingReconciler:
             chain = self._workloads.chain(branch)
             leads_here = any(each.uid == uid for each in chain.owners)
             found += [(pod, chain) for pod in self._pods.branch(branch) if leads_here or pod.uid == uid]
-        found = sorted(((pod, chain) for pod, chain in found if _is_ours(pod, owner)), key=lambda each: each[0].age)
+        found = sorted(((pod, chain) for pod, chain in found if is_ours(pod, owner)), key=lambda each: each[0].age)
         if not found:
             return owner, (), ()
         owners = [self._owners.known(each.uid) or each for each in found[0][1].owners]
@@ -172,7 +171,7 @@ class GroupingReconciler:
         return [
             wanted
             for gang in gangs
-            if _alive(gang.pods) and (wanted := self._wanted_of(with_others(gang), owner, chain)) is not None
+            if _alive(gang.pods) and (wanted := wanted_of(gang, owner, chain, self._classes.names)) is not None
         ]
 
     def _gangs(self, workload: Workload) -> Sequence[Gang]:
@@ -191,26 +190,6 @@ class GroupingReconciler:
                 found[each.uid] = self._owners.known(each.uid) or each
         return tuple(found.values())
 
-    def _wanted_of(self, gang: Gang, owner: Owner, chain: Sequence[Owner]) -> Wanted | None:
-        """The PodGroup of a gang; None if it needs none."""
-        at = next((number for number, each in enumerate(chain) if each.uid == owner.uid), -1)
-        first = [*chain[at:], *reversed(chain[:at])] if at >= 0 else list(chain)
-        queue = inherit.queue_of(first, gang.pods)
-        if gang.on_demand and not queue:
-            return None
-        holder = Owner("v1", "Pod", gang.pods[0].meta) if gang.alone else owner
-        return Wanted(
-            namespace=gang.pods[0].meta.namespace,
-            name=gang.name or name_of(holder, gang.suffix),
-            owner=holder,
-            gang=gang,
-            queue=queue,
-            priority_class=inherit.priority_class_of(gang, chain, self._classes.names),
-            preemptibility=inherit.preemptibility_of(chain, gang.pods[:1]),
-            topology=inherit.topology_of(first),
-            annotations=inherit.declarations_of(owner),
-        )
-
     async def _make_true(self, wanted: Wanted) -> None:
         """The PodGroup first, its pods then: none is counted for a gang with the wrong minimum."""
         await self._writer.ensure(wanted)
@@ -219,13 +198,3 @@ class GroupingReconciler:
 
 def _alive(pods: tuple[WorkloadPod, ...]) -> tuple[WorkloadPod, ...]:
     return tuple(pod for pod in pods if not pod.terminating and not pod.finished)
-
-
-def _is_ours(pod: WorkloadPod, owner: Owner) -> bool:
-    """Whether the pod names no PodGroup, or the one that we would give it: what a user set is never overwritten."""
-    named = pod.annotations.get(RUNAI_POD_GROUP_NAME)
-    if not named:
-        return True
-    if is_spark(owner.metadata.labels) and named in owner.metadata.labels.values():
-        return True
-    return named.startswith("pg-") and (owner.uid in named or pod.uid in named)

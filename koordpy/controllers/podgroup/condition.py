@@ -63,9 +63,8 @@ def _verdict(
     """`nobody` is what is said where there are no members."""
     waiting = sorted((each for each in members if each.bound_at is None), key=lambda each: (each.created, each.name))
     reason, message = next((each.refusal for each in waiting if each.refusal[1]), ("", ""))
-    if phase == "Failed" and message:
-        return False, reason or "Incomplete", message  # the phase stays until there are enough of them
-    if phase in _HAVE_NODES:
+    # A gang that has failed stays so until there are enough new members: those that are there wait meanwhile.
+    if phase in _HAVE_NODES and not (phase == "Failed" and message):
         return True, "Scheduled", "as many members as it needs have a node"
     if not members:
         return nobody

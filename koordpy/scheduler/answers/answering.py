@@ -15,7 +15,7 @@ from koordpy.api.answers import Explanation, Job, JobList, QueueJobs, QueueList,
 from koordpy.quota.answer import Moment, queue_list
 from koordpy.scheduler.answers import subjects
 from koordpy.scheduler.answers.amounts import instant
-from koordpy.scheduler.answers.bodies import Expand, documents, read
+from koordpy.scheduler.answers.bodies import Expand, Sent, documents, read
 from koordpy.scheduler.answers.explaining import Findings, explain
 from koordpy.scheduler.answers.pace import Allowance, Pace
 from koordpy.scheduler.answers.question import InFront, Question
@@ -31,6 +31,7 @@ from koordpy.scheduler.queues.book import QueueBook
 from koordpy.scheduler.report.throttle import Throttle
 
 _SMALL = 2**16  # bytes of YAML that are read at once; a larger body takes a thread
+_REFERENCE = b"&"  # in YAML: with some of them a small body is a large one
 
 
 class Answering:
@@ -107,17 +108,18 @@ class Answering:
     async def what_if(self, body: bytes, query: Sequence[tuple[str, str]]) -> WhatIf:
         """What would become of objects that do not exist."""
         ground = ground_of(query)
-        found = documents(body) if len(body) <= _SMALL else await asyncio.to_thread(documents, body)
+        is_small = len(body) <= _SMALL and _REFERENCE not in body
+        found = documents(body) if is_small else await asyncio.to_thread(documents, body)
         if body.strip() and not found:
             raise unreadable("the body has no objects")
         classes, now = self._cluster.gangs.priority_classes, self._wall()
-        sent = read(found, self._schedulers, classes, self._expand, now)
         pace = self._pace()
+        sent = await pace.last(read(found, self._schedulers, classes, self._expand, now), Sent())
         sandbox = Sandbox(self._parts, self._book)
         question = WhatIfs(
             sandbox, self._parts.queue, self._schedulers, now=now, clock=pace.spent, learnt=self._parts.learnt
         )
-        asked = question.prepare(sent, ground)
+        asked = await pace.last(question.prepare(sent, ground), [])
         with_others = bool(ground) or bool(sent.queues)
         jobs = await pace.last(question.play(asked, with_others=with_others), [])
         return WhatIf(as_of=instant(now), verdict=worst(jobs), jobs=jobs)

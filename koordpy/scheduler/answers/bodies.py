@@ -1,7 +1,7 @@
 """What was sent with a question: JSON or YAML, one object or many, as typed objects that the state takes.
 
 A workload is expanded into what it would become; how is not known here. Whatever cannot be used is named with its
-object, field and value.
+object, field and value. Very many pods may come of a few bytes, so that they are read a few at a time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
@@ -27,9 +27,10 @@ from koordpy.api.queue import Queue
 from koordpy.api.times import instant_of_seconds
 
 Json = dict[str, Any]
-Expand = Callable[[Json, Collection[str]], list[Json] | None]
+# Into objects, with None while it works on; None at once for a kind that it does not know.
+Expand = Callable[[Json, Collection[str]], Iterator[Json | None] | None]
 
-_MOST_PODS = 20_000
+_MOST_PODS = 10_000
 _MOST_VALUES = 1_000_000
 
 
@@ -43,6 +44,14 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+class SentWorkload(NamedTuple):
+    """What pods came of by expansion."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
 @dataclass(slots=True)
 class Sent:
     """The objects of one question."""
@@ -50,6 +59,7 @@ class Sent:
     pods: list[Pod] = field(default_factory=list)
     gangs: list[tuple[str, str, GangObject]] = field(default_factory=list)  # API version, id, object
     queues: list[Queue] = field(default_factory=list)
+    workloads: list[SentWorkload] = field(default_factory=list)
 
 
 def documents(body: bytes) -> list[Json]:
@@ -101,31 +111,40 @@ def _flat(found: list[Any]) -> Iterator[Json]:
 
 def read(
     found: list[Json], schedulers: Collection[str], classes: Mapping[str, int], expand: Expand, now: float
-) -> Sent:
-    """Typed objects; `classes` are PriorityClasses with their values."""
+) -> Iterator[Sent]:
+    """Typed objects, as far as they are read; `classes` are PriorityClasses with their values."""
     sent, stamp = Sent(), instant_of_seconds(now)
+    yield sent
     for each in found:
-        for obj in _become(each, classes, expand):
-            _add(obj, sent, schedulers, classes, stamp)
-    if len(sent.pods) > _MOST_PODS:
-        raise invalid(f"these are {len(sent.pods)} pods, and more than {_MOST_PODS} are not planned at once")
-    return sent
+        for obj in _become(each, sent, classes, expand):
+            if obj is not None:
+                _add(obj, sent, schedulers, classes, stamp)
+            yield sent
+        if len(sent.pods) > _MOST_PODS:
+            raise invalid(f"{_called(each)}: with it there are more than {_MOST_PODS} pods, too many to be planned")
 
 
-def _become(obj: Json, classes: Collection[str], expand: Expand) -> list[Json]:
+def _become(obj: Json, sent: Sent, classes: Collection[str], expand: Expand) -> Iterator[Json | None]:
     name = _called(obj)
     if not isinstance(obj.get("metadata"), dict) or not obj["metadata"].get("name"):
         raise invalid(f"{name}: metadata.name is missing")
     if _reader(obj) is not None or _is(obj, "v1", "Pod") or _is_queue(obj):
-        return [obj]
+        yield obj
+        return
     try:
         made = expand(obj, classes)
+        if made is None:
+            version, kind = obj.get("apiVersion") or "no apiVersion", obj.get("kind") or "no kind"
+            raise invalid(f"{name}: koordpy does not know {kind} of {version}")
+        sent.workloads.append(_workload(obj))
+        yield from made
     except (MalformedValue, *UNREADABLE) as error:
         raise invalid(f"{name}: {error}") from None
-    if made is None:
-        version, kind = obj.get("apiVersion") or "no apiVersion", obj.get("kind") or "no kind"
-        raise invalid(f"{name}: koordpy does not know {kind} of {version}")
-    return made
+
+
+def _workload(obj: Json) -> SentWorkload:
+    meta = obj["metadata"]
+    return SentWorkload(obj["kind"], meta.get("namespace") or "default", meta["name"])
 
 
 def _add(obj: Json, sent: Sent, schedulers: Collection[str], classes: Mapping[str, int], stamp: str) -> None:

@@ -60,6 +60,9 @@ def explain(
     findings.in_the_way = obstacles_of(question, refusal, findings.missing, holders)
     yield
     budget_s = BUDGET_S if budget_s is None else budget_s
+    if not budget_s:
+        findings.stopped = "changes were searched for the jobs before it: there are too many"
+        return
     deadline = clock() + budget_s
     for change in _changes(question, job, resources, holders):
         if change is not None:

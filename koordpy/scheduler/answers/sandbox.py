@@ -117,7 +117,10 @@ class Sandbox:
         self._backfill.suppose_waits(job)
 
     def bring_forward(self) -> None:
-        """The cluster is another one from now on: a reserved start is earlier, if it can be."""
+        """The cluster is another one from now on: a reserved start is earlier, if it can be, or that of nobody."""
+        reserved = self.reservation
+        if reserved is not None and not any(uid in self.cluster.pods for uid in reserved.job.by_uid):
+            self._backfill.reservation = None
         self._backfill.bring_forward()
 
     def _priority(self, job: Job) -> int:

@@ -33,6 +33,7 @@ _BUDGET_S = 0.05  # of planning for one answer
 _MOST_NAMES = 3
 _TRIED_IN_TURN = 32  # times that are planned one after the other, before the rest is searched by halves
 
+NOBODY_KNOWS = Start(time=None, certainty="Unknown", message="nobody knows when what it lacks will be there")
 STOPPED = Start(time=None, certainty="Unknown", message="not worked out: there are too many jobs in front of it")
 
 
@@ -172,7 +173,7 @@ class Forward:
             names = {of_pod(pod, self._cluster).name if pod.gang else pod.key for pod in self._unknown}
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             said = f"the end of {', '.join(nsmallest(_MOST_NAMES, names))}{more} is not declared"
-            self._said = said if names else "nobody knows when what it lacks will be there"
+            self._said = said if names else NOBODY_KNOWS.message
         return self._said
 
 

@@ -8,7 +8,7 @@ of the tickets, and what a job asks for is counted in its queue before the next 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from koordpy.scheduler.answers.subjects import Subject
@@ -32,11 +32,12 @@ def in_turn(subjects: Iterable[Subject], queue: JobQueue, cluster: Cluster, book
     return [by_key[ticket.key] for ticket in (*turns.of(active), *turns.of(others))]
 
 
-def as_submitted(subjects: Iterable[Subject], queue: JobQueue, cluster: Cluster, book: QueueBook) -> list[Subject]:
-    """All of them as if they were activated together, as jobs that are submitted are."""
+def as_submitted(subjects: Iterable[Subject], queue: JobQueue, cluster: Cluster, book: QueueBook) -> Iterator[Subject]:
+    """All of them as if they were activated together, as jobs that are submitted are; each turn costs a moment."""
     by_key = {subject.key: subject for subject in subjects}
     tickets = [_ticket(subject, queue) for subject in by_key.values()]
-    return [by_key[ticket.key] for ticket in _Turns(cluster, book).of(tickets)]
+    for ticket in _Turns(cluster, book).of(tickets):
+        yield by_key[ticket.key]
 
 
 def _ticket(subject: Subject, queue: JobQueue) -> Ticket:
@@ -57,19 +58,18 @@ class _Turns:
         self._order = FairOrder(self._book)
         self._order.look_at(cluster)
 
-    def of(self, tickets: list[Ticket]) -> list[Ticket]:
+    def of(self, tickets: list[Ticket]) -> Iterator[Ticket]:
         if not self._book.in_use:
-            return sorted(tickets, key=lambda ticket: ticket.place)
+            yield from sorted(tickets, key=lambda ticket: ticket.place)
+            return
         lines: defaultdict[str, list[Ticket]] = defaultdict(list)
         for ticket in sorted(tickets, key=lambda ticket: ticket.place, reverse=True):
             lines[ticket.queue].append(ticket)
-        found: list[Ticket] = []
         while lines:
             queue = self._order.next_queue({name: line[-1] for name, line in lines.items()})
-            found.append(self._take(lines[queue].pop()))
+            yield self._take(lines[queue].pop())
             if not lines[queue]:
                 del lines[queue]
-        return found
 
     def _take(self, ticket: Ticket) -> Ticket:
         row = self._book.tree.rows.get(ticket.queue)

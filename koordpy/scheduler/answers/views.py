@@ -13,6 +13,7 @@ from koordpy.plan.framework.job import Job as PlannedJob
 from koordpy.plan.placement.gang_rules import is_ready
 from koordpy.scheduler.answers.amounts import instant
 from koordpy.scheduler.answers.reasons import may_become_free, reason_of
+from koordpy.scheduler.answers.starts import NOBODY_KNOWS
 from koordpy.scheduler.answers.subjects import Subject
 from koordpy.scheduler.parts import Parts
 from koordpy.scheduler.queue.ticket import Ticket
@@ -132,12 +133,10 @@ class Views:
             return Start(time=None, certainty="Now", message="it has not been attempted yet")
         if refusal is not None and refusal.never:
             return Start(time=None, certainty="Never", message="it would not fit on an empty cluster either")
-        waits_for = "not everything that it waits for declares its end"
         if state == "TimedOut":
             waits_for = f"when the annotation {GANG_TIMEOUT} is removed from its pods, or they are made again"
-        elif state == "Incomplete" or refusal is None:
-            waits_for = "nobody knows when what it lacks will be there"
-        return Start(time=None, certainty="Unknown", message=waits_for)
+            return Start(time=None, certainty="Unknown", message=waits_for)
+        return NOBODY_KNOWS
 
 
 def members_of(subject: Subject) -> Members:

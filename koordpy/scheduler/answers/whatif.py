@@ -38,9 +38,10 @@ from koordpy.scheduler.answers.explaining import Findings, explain
 from koordpy.scheduler.answers.question import InFront, Question
 from koordpy.scheduler.answers.reasons import may_become_free, reason_of
 from koordpy.scheduler.answers.sandbox import Sandbox
-from koordpy.scheduler.answers.starts import Forward
+from koordpy.scheduler.answers.starts import NOBODY_KNOWS, Forward
 from koordpy.scheduler.answers.subjects import Subject
 from koordpy.scheduler.answers.turns import as_submitted
+from koordpy.scheduler.answers.workloads import pods_of
 from koordpy.scheduler.preempt import Decision
 from koordpy.scheduler.queue.queue import JobQueue
 from koordpy.scheduler.queue.ticket import Equivalence
@@ -94,7 +95,7 @@ class _Played:
     victims: tuple[PodRecord, ...] = ()
     refusal: Refusal | None = None
     grace_of: PodRecord | None = None  # whoever takes longest to leave
-    later: Start | None = None  # when what runs has ended as declared
+    start: Start | None = None  # if it waits for what runs to end
 
 
 class WhatIfs:
@@ -114,10 +115,14 @@ class WhatIfs:
         self._sandbox, self._queue, self._schedulers, self._now = sandbox, queue, schedulers, now
         self._names: dict[str, str] = {}  # UID -> namespace/name, of everybody who was ever placed
 
-    def prepare(self, sent: Sent, ground: Ground) -> list[Subject]:
-        """Change the cluster and put the objects into it; returns the jobs that the answer is about."""
+    def prepare(self, sent: Sent, ground: Ground) -> Iterator[list[Subject]]:
+        """Change the cluster and put the objects into it; the last list has the jobs that the answer is about."""
         self._change(ground)
         cluster = self._sandbox.cluster
+        for record in pods_of(sent.workloads, cluster):  # a workload that exists is changed: it has other pods then
+            cluster.remove_pod(record.uid)
+            yield []
+        self._sandbox.bring_forward()
         for queue in sent.queues:
             self._sandbox.book.set_queue(queue.metadata.name, queue)
         if sent.queues:
@@ -125,31 +130,32 @@ class WhatIfs:
         for version, gang_id, obj in sent.gangs:
             cluster.set_gang_object(version, gang_id, obj)
         found: dict[str, Subject] = {}
-        for uid in self._put(sent.pods):
+        there = {record.key: record for record in cluster.pods.values()} if sent.pods else {}
+        uids = []
+        for pod in sent.pods:
+            uids.append(self._put(pod, there.get(pod.metadata.key)))
+            yield []
+        for uid in uids:
             subject = subjects.of_pod(cluster.pods[uid], cluster)
             found.setdefault(subject.key, subject)
+            yield []
         for _, gang_id, _ in sent.gangs:
             subject_ = subjects.of_gang(gang_id, cluster)
             if subject_ is not None:
                 found.setdefault(subject_.key, subject_)
-        if not found and not sent.queues:
+        if not found and not sent.queues and not sent.workloads:
             found = subjects.pending(cluster, self._schedulers)
-        return list(found.values())
+        yield list(found.values())
 
-    def _put(self, pods: Sequence[Pod]) -> list[str]:
-        """Returns their UIDs."""
-        cluster, uids = self._sandbox.cluster, []
-        there = {record.key: record for record in cluster.pods.values()} if pods else {}
-        for pod in pods:
-            known = there.get(pod.metadata.key)
-            if known is not None and known.node:
-                raise invalid(f"Pod {known.key} runs on node {known.node} already, and cannot be planned again")
-            meta = pod.metadata if known is None else msgspec.structs.replace(pod.metadata, uid=known.uid)
-            record = cluster.upsert_pod(msgspec.structs.replace(pod, metadata=meta))
-            if record.own_shape is None:
-                raise invalid(f"Pod {record.key}: {record.defect}")
-            uids.append(record.uid)
-        return uids
+    def _put(self, pod: Pod, known: PodRecord | None) -> str:
+        """Returns its UID; `known` is a pod of its name."""
+        if known is not None and known.node:
+            raise invalid(f"Pod {known.key} runs on node {known.node} already, and cannot be planned again")
+        meta = pod.metadata if known is None else msgspec.structs.replace(pod.metadata, uid=known.uid)
+        record = self._sandbox.cluster.upsert_pod(msgspec.structs.replace(pod, metadata=meta))
+        if record.own_shape is None:
+            raise invalid(f"Pod {record.key}: {record.defect}")
+        return record.uid
 
     def _change(self, ground: Ground) -> None:
         cluster = self._sandbox.cluster
@@ -169,7 +175,6 @@ class WhatIfs:
             for record in cluster.pods_on(node):  # what runs there goes with it
                 cluster.remove_pod(record.uid)
             cluster.remove_node(node)
-        self._sandbox.bring_forward()
 
     def play(self, asked: list[Subject], *, with_others: bool) -> Iterator[list[WhatIfJob]]:
         """Decide one after the other; the last list that is yielded has every job that was asked about."""
@@ -177,9 +182,13 @@ class WhatIfs:
         others = subjects.pending(self._sandbox.cluster, self._schedulers) if with_others else {}
         everybody = {subject.key: subject for subject in (*others.values(), *asked)}
         found: list[WhatIfJob] = []
+        turns: list[Subject] = []  # all of them first: they are those of the cluster as it is
+        for subject in as_submitted(everybody.values(), self._queue, self._sandbox.cluster, self._sandbox.book):
+            turns.append(subject)
+            yield found
         in_front: list[InFront] = []
         explained = 0
-        for subject in as_submitted(everybody.values(), self._queue, self._sandbox.cluster, self._sandbox.book):
+        for subject in turns:
             played = self._play(subject)
             yield found
             if subject.key not in keys:
@@ -242,20 +251,19 @@ class WhatIfs:
             return _Played(subject, "Now", list(answer.placements))
         refusal = answer if isinstance(answer, Refusal) else answer.missing
         self._sandbox.suppose_waits(job)
-        return self._later(subject, job, refusal) or _Played(subject, "Never", refusal=refusal)
-
-    def _later(self, subject: Subject, job: Job, refusal: Refusal | None) -> _Played | None:
-        """It fits when what runs has ended as declared; None: nobody knows when, or it lacks something else."""
         if refusal is None or refusal.never or not may_become_free(refusal):
-            return None
+            return _Played(subject, "Never", refusal=refusal)
+        start, placements = self._when_others_end(job)
+        verdict: Verdict = "Later" if start.time is not None else "Never"
+        return _Played(subject, verdict, list(placements), refusal=refusal, start=start)
+
+    def _when_others_end(self, job: Job) -> tuple[Start, tuple[Placement, ...]]:
+        """When it fits because what runs has ended, as declared or learnt, and where then."""
         sandbox = self._sandbox
         forward = Forward(sandbox.planning, sandbox.admission, self._now, self._learnt)
         if sandbox.reservation is not None and sandbox.reservation.key != job.key:
             forward.reserve(sandbox.reservation)
-        start, placements = forward.start_of(job)
-        if start.time is None:
-            return None
-        return _Played(subject, "Later", list(placements), refusal=refusal, later=start)
+        return forward.start_of(job)
 
     def _evicting(self, subject: Subject, job: Job, found: Preemption) -> _Played:
         """Its victims are gone, and it is where they were."""
@@ -297,8 +305,8 @@ class WhatIfs:
     def _start(self, played: _Played) -> Start:
         if played.verdict == "Now":
             return Start(time=instant(self._now), certainty="Now", message="the next attempt starts it")
-        if played.later is not None:
-            return played.later
+        if played.start is not None:
+            return played.start
         if played.grace_of is not None:
             pod = played.grace_of
             text = f"after the grace period of {pod.key}"
@@ -306,7 +314,7 @@ class WhatIfs:
         if played.refusal is None or played.refusal.never:
             text = "it would not fit on an empty cluster either" if played.refusal is not None else "nothing can start"
             return Start(time=None, certainty="Never", message=text)
-        return Start(time=None, certainty="Unknown", message="not everything that it waits for declares its end")
+        return NOBODY_KNOWS
 
     def _why_not(self, played: _Played, findings: Findings) -> WhyNot:
         refusal, reason = played.refusal, None

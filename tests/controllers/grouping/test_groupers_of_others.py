@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from koordpy.app.configfile import BadConfig, read_settings
-from koordpy.app.process import CannotStart
+from koordpy.app.process import CannotStart, expansion
 from koordpy.controllers.grouping import configured
 from koordpy.plugin import Gang, MalformedValue, Workload, WorkloadGrouper, count_at
 
@@ -68,6 +68,15 @@ async def test_a_configured_kind_without_its_number_is_not_understood(embedded, 
         await embedded.pod("sim-0", owner)
         assert "spec.workers: 'four'" in (await embedded.warnings("sim"))[0]
         await embedded.stays_ungrouped("sim-0")
+
+
+def test_what_if_groups_by_the_kinds_of_the_configuration_too(tmp_path):
+    settings, _ = read_settings(config(tmp_path, "{group: batch, kind: Job, minimum: spec.parallelism}"))
+    template = {"spec": {"containers": []}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
+    made = expansion(settings.grouping)({**job, "spec": {"parallelism": 3, "template": template}}, ())
+    (group,) = (each for each in made or () if each is not None and each["kind"] == "PodGroup")
+    assert group["spec"]["minMember"] == 3
 
 
 @pytest.mark.parametrize(

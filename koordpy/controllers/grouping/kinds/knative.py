@@ -12,12 +12,12 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.grouping import INFERENCE, Gang, Workload
 from koordpy.api.paths import count_in
 
-_MIN_SCALE = "autoscaling.knative.dev/min-scale"
+MIN_SCALE = "autoscaling.knative.dev/min-scale"
 
 
 def revision(workload: Workload) -> Sequence[Gang]:
     try:
-        minimum = count_in(workload.owner.metadata.annotations, _MIN_SCALE)
+        minimum = count_in(workload.owner.metadata.annotations, MIN_SCALE)
     except MalformedValue:
         minimum = 1
     return [Gang(workload.pods, minimum=max(1, minimum or 1), priority=INFERENCE)]
