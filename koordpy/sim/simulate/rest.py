@@ -111,7 +111,8 @@ def _pod_group_statuses(truth: Truth) -> Iterator[str]:
         members = [pod for pod in gang.members if not _is_of_predecessor(pod, gang)]
         if members and not status.get("phase"):
             yield f"PodGroup {name} has no phase, and {len(members)} pods"
-        if _waits_below_its_minimum(gang, members) and condition(gang.object, "Scheduled").get("status") != "False":
+        is_told = condition(gang.object, "Scheduled").get("status") == "False"
+        if not is_told and status.get("phase") != "Finished" and _waits_below_its_minimum(gang, members):
             yield f"PodGroup {name} waits, and no condition says why"
         if status.get("phase") in (None, "", "Finished", "Failed"):
             continue  # what has ended stays as it was when its pods are gone
