@@ -47,6 +47,16 @@ def text_at(body: Any, path: str) -> str:
     return found
 
 
+def object_at(body: Any, path: str) -> Mapping[str, Any]:
+    """An object; empty if it is missing."""
+    found = value_at(body, path)
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise MalformedValue(path, found, "is not an object")
+    return found
+
+
 def objects_at(body: Any, path: str) -> dict[str, Mapping[str, Any]]:
     """An object whose values are objects; empty if it is missing."""
     found = value_at(body, path)

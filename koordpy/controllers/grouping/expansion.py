@@ -16,7 +16,7 @@ from koordpy.api.errors import MalformedValue
 from koordpy.api.grouping import Owner, Workload, WorkloadPod
 from koordpy.api.keys import RUNAI_POD_GROUP_NAME, SKIP_PODGROUPER, SUBGROUP_NAME
 from koordpy.api.meta import ObjectMeta
-from koordpy.api.paths import count_at, list_at, value_at
+from koordpy.api.paths import count_at, list_at, object_at
 from koordpy.controllers.grouping.kinds.table import Kinds
 from koordpy.controllers.grouping.made import ARBITRATOR, Task, made_of
 from koordpy.controllers.grouping.podgroups import Dialect, body_of, wanted_of
@@ -64,7 +64,7 @@ def _bounded(tasks: Iterator[Task]) -> Iterator[Task]:
     """Every task counts for a pod at least: there may be very many that have none."""
     pods = 0
     for task in tasks:
-        if "spec" not in task.template:
+        if task.template.get("spec") is None:
             raise MalformedValue("template", None, f"of task {task.name or 'pod'} has no spec")
         pods += max(task.replicas, 1)
         if pods > MOST_PODS:
@@ -79,7 +79,7 @@ def _stem(owners: tuple[Owner, ...], task: Task) -> str:
 
 def _shared(owners: tuple[Owner, ...], task: Task) -> Json:
     """What all pods of a task have in common. Of an owner that opts out they say so, as the grouper tells them."""
-    owner, given = owners[0], task.template.get("metadata") or {}
+    owner, template = owners[0], task.template
     reference = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.metadata.name, "uid": owner.uid}
     told = {SKIP_PODGROUPER: "true"} if any(opts_out(each.metadata) for each in owners) else {}
     return {
@@ -88,11 +88,11 @@ def _shared(owners: tuple[Owner, ...], task: Task) -> Json:
         "metadata": {
             "name": owner.metadata.name,
             "namespace": owner.metadata.namespace,
-            "labels": {**(given.get("labels") or {}), **task.labels},
-            "annotations": {**(given.get("annotations") or {}), **told},
+            "labels": {**object_at(template, "metadata.labels"), **task.labels},
+            "annotations": {**object_at(template, "metadata.annotations"), **told},
             "ownerReferences": [{**reference, "controller": True}],
         },
-        "spec": dict(task.template["spec"]),
+        "spec": dict(object_at(template, "spec")),
     }
 
 
@@ -129,14 +129,14 @@ def _pod_groups(
 
 def _scheduling_spec(owner: Owner) -> Json:
     """What the QueueJob controller makes first."""
-    spec = value_at(owner.body, "spec.schedSpec") or value_at(owner.body, "spec.schedulingSpec") or {}
+    spec = object_at(owner.body, "spec.schedSpec") or object_at(owner.body, "spec.schedulingSpec")
     if spec.get("minAvailable") is None:
         tasks = list_at(owner.body, "spec.taskSpecs")
         counts = (count_at(task, "replicas") for task in tasks)
         spec = {**spec, "minAvailable": sum(1 if count is None else count for count in counts)}
     reference = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.metadata.name, "uid": owner.uid}
     return {
-        "apiVersion": owner.api_version,
+        "apiVersion": f"{ARBITRATOR}/v1alpha1",
         "kind": "SchedulingSpec",
         "metadata": {
             "name": owner.metadata.name,

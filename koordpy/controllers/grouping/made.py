@@ -14,7 +14,7 @@ import msgspec
 from koordpy.api.errors import MalformedValue
 from koordpy.api.grouping import Owner, group_of
 from koordpy.api.meta import ObjectMeta
-from koordpy.api.paths import count_at, count_in, list_at, text_at, value_at
+from koordpy.api.paths import count_at, count_in, list_at, object_at, objects_at, text_at
 from koordpy.controllers.grouping.kinds.jobset import JOB_INDEX, REPLICATED_JOB, awaited_jobs
 from koordpy.controllers.grouping.kinds.knative import MIN_SCALE
 from koordpy.controllers.grouping.kinds.leaderworkerset import GROUP_INDEX, WORKER_INDEX
@@ -26,6 +26,7 @@ Json = dict[str, Any]
 
 ARBITRATOR = "arbitrator.incubator.k8s.io"
 _KNATIVE = "serving.knative.dev"
+_NONE: Mapping[str, Any] = {}
 _INITIAL_SCALE = "autoscaling.knative.dev/initial-scale"
 
 
@@ -60,9 +61,10 @@ def made_of(obj: Json) -> Made | None:
     return made(Owner(api_version, kind, meta, body))
 
 
-def _below(owner: Owner, api_version: str, kind: str, name: str, *, given: Any = None, body: Any = None) -> Owner:
+def _below(
+    owner: Owner, api_version: str, kind: str, name: str, *, given: Mapping[str, Any] = _NONE, body: Any = None
+) -> Owner:
     """An object that the controller of `owner` makes, with the labels and annotations of a template."""
-    given = given if isinstance(given, Mapping) else {}
     uid = f"whatif-{kind.lower()}-{name}"
     meta = msgspec.convert({**given, "name": name, "namespace": owner.metadata.namespace, "uid": uid}, ObjectMeta)
     return Owner(api_version, kind, meta, body or {})
@@ -76,11 +78,6 @@ def _count(obj: Mapping[str, Any], path: str, default: int) -> int:
     return default if found is None else found
 
 
-def _template(obj: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    found = value_at(obj, path)
-    return found if isinstance(found, Mapping) else {}
-
-
 def _parallel(spec: Mapping[str, Any]) -> int:
     parallelism, completions = _count(spec, "parallelism", 1), count_at(spec, "completions")
     return parallelism if completions is None else min(parallelism, completions)
@@ -92,16 +89,16 @@ def _alone(tasks: Callable[[Owner], Iterator[Task]]) -> Callable[[Owner], Made]:
 
 
 def _job(owner: Owner) -> Iterator[Task]:
-    spec = _template(owner.body, "spec")
-    yield Task("", _parallel(spec), _template(spec, "template"), place="spec.parallelism")
+    spec = object_at(owner.body, "spec")
+    yield Task("", _parallel(spec), object_at(spec, "template"), place="spec.parallelism")
 
 
 def _replicas(owner: Owner) -> Iterator[Task]:
-    yield Task("", _count(owner.body, "spec.replicas", 1), _template(owner.body, "spec.template"))
+    yield Task("", _count(owner.body, "spec.replicas", 1), object_at(owner.body, "spec.template"))
 
 
 def _one(owner: Owner) -> Iterator[Task]:
-    yield Task("", 1, _template(owner.body, "spec.template"))
+    yield Task("", 1, object_at(owner.body, "spec.template"))
 
 
 def _jobset(owner: Owner) -> Iterator[Task]:
@@ -111,25 +108,25 @@ def _jobset(owner: Owner) -> Iterator[Task]:
         name = text_at(replicated, "name") or ""
         for index in range(_count(replicated, "replicas", 1) if name in first else 0):
             labels = {REPLICATED_JOB: name, JOB_INDEX: str(index)}
-            count = _parallel(_template(replicated, "template.spec"))
-            template = _template(replicated, "template.spec.template")
+            count = _parallel(object_at(replicated, "template.spec"))
+            template = object_at(replicated, "template.spec.template")
             yield Task(f"{name}-{index}", count, template, labels, f"spec.replicatedJobs[{number}]")
 
 
 def _roles(field: str) -> Callable[[Owner], Iterator[Task]]:
     def tasks(owner: Owner) -> Iterator[Task]:
-        for role, spec in sorted(_template(owner.body, f"spec.{field}").items()):
+        for role, spec in sorted(objects_at(owner.body, f"spec.{field}").items()):
             labels = {REPLICA_TYPE: role.lower(), JOB_ROLE: role.lower()}
             place = f"spec.{field}.{role}.replicas"
-            yield Task(role.lower(), _count(spec, "replicas", 1), _template(spec, "template"), labels, place)
+            yield Task(role.lower(), _count(spec, "replicas", 1), object_at(spec, "template"), labels, place)
 
     return tasks
 
 
 def _leader_worker_set(owner: Owner) -> Iterator[Task]:
     size = _count(owner.body, "spec.leaderWorkerTemplate.size", 1)
-    worker = _template(owner.body, "spec.leaderWorkerTemplate.workerTemplate")
-    leader = _template(owner.body, "spec.leaderWorkerTemplate.leaderTemplate") or worker
+    worker = object_at(owner.body, "spec.leaderWorkerTemplate.workerTemplate")
+    leader = object_at(owner.body, "spec.leaderWorkerTemplate.leaderTemplate") or worker
     for group in range(_count(owner.body, "spec.replicas", 1)):
         for index in range(size):
             labels = {GROUP_INDEX: str(group), WORKER_INDEX: str(index)}
@@ -139,9 +136,9 @@ def _leader_worker_set(owner: Owner) -> Iterator[Task]:
 def _queue_job(owner: Owner) -> Iterator[Task]:
     scheduler = text_at(owner.body, "spec.schedulerName")
     for number, task in enumerate(list_at(owner.body, "spec.taskSpecs")):
-        template = _template(task, "template")
+        template = object_at(task, "template")
         if scheduler and "spec" in template:
-            template = {**template, "spec": {"schedulerName": scheduler, **template["spec"]}}
+            template = {**template, "spec": {"schedulerName": scheduler, **object_at(template, "spec")}}
         place = f"spec.taskSpecs[{number}].replicas"
         yield Task(text_at(task, "name") or f"task{number}", _count(task, "replicas", 1), template, place=place)
 
@@ -156,27 +153,27 @@ def _deployment(owner: Owner) -> Made:
 
 def _cron_job(owner: Owner) -> Made:
     """Its next run; those that there are go on as they began."""
-    template = _template(owner.body, "spec.jobTemplate")
-    given, name = template.get("metadata"), owner.metadata.name
-    job = _below(owner, owner.api_version, "Job", name, given=given, body={"spec": _template(template, "spec")})
+    template = object_at(owner.body, "spec.jobTemplate")
+    given, name = object_at(template, "metadata"), owner.metadata.name
+    job = _below(owner, owner.api_version, "Job", name, given=given, body={"spec": object_at(template, "spec")})
     return Made((job, owner), _job(job))
 
 
 def _ray_cluster(owner: Owner) -> Iterator[Task]:
-    yield Task("head", 1, _template(owner.body, "spec.headGroupSpec.template"), {GROUP_LABEL: "headgroup"})
+    yield Task("head", 1, object_at(owner.body, "spec.headGroupSpec.template"), {GROUP_LABEL: "headgroup"})
     for number, worker in enumerate(list_at(owner.body, "spec.workerGroupSpecs")):
         name = text_at(worker, "groupName") or "worker"
         hosts = _count(worker, "numOfHosts", 1)
         replicas = _count(worker, "replicas", _count(worker, "minReplicas", 1))
         place = f"spec.workerGroupSpecs[{number}].replicas"
-        yield Task(name, replicas * hosts, _template(worker, "template"), {GROUP_LABEL: name}, place)
+        yield Task(name, replicas * hosts, object_at(worker, "template"), {GROUP_LABEL: name}, place)
 
 
 def _ray(place: str) -> Callable[[Owner], Made]:
     """By the RayCluster that is made first, which has the labels of its maker."""
 
     def made(owner: Owner) -> Made:
-        meta, body = owner.metadata, {"spec": _template(owner.body, place)}
+        meta, body = owner.metadata, {"spec": object_at(owner.body, place)}
         given = {"labels": meta.labels, "annotations": meta.annotations}
         cluster = _below(owner, owner.api_version, "RayCluster", meta.name, given=given, body=body)
         return Made((cluster, owner), _ray_cluster(cluster))
@@ -188,9 +185,9 @@ def _knative(*above: str) -> Callable[[Owner], Made]:
     """By a Revision; the proxy beside each pod is left out: its size is a setting of the installation."""
 
     def made(owner: Owner) -> Made:
-        name, version, template = owner.metadata.name, owner.api_version, _template(owner.body, "spec.template")
+        name, version, template = owner.metadata.name, owner.api_version, object_at(owner.body, "spec.template")
         between = [_below(owner, version, kind, name) for kind in above]
-        revision = _below(owner, version, "Revision", f"{name}-whatif", given=template.get("metadata"))
+        revision = _below(owner, version, "Revision", f"{name}-whatif", given=object_at(template, "metadata"))
         return _of_revision(revision, (*between, owner), template)
 
     return made
@@ -199,7 +196,7 @@ def _knative(*above: str) -> Callable[[Owner], Made]:
 def _revision(owner: Owner) -> Made:
     meta = owner.metadata
     given = {"labels": meta.labels, "annotations": meta.annotations}
-    return _of_revision(owner, (), {"metadata": given, "spec": _template(owner.body, "spec")})
+    return _of_revision(owner, (), {"metadata": given, "spec": object_at(owner.body, "spec")})
 
 
 def _of_revision(revision: Owner, above: tuple[Owner, ...], template: Mapping[str, Any]) -> Made:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tests.controllers.grouping.world import Json, World
+import pytest
+
+from koordpy.controllers.grouping.expansion import expanded
+from tests.controllers.grouping.world import SPECS, Json, World
 
 KUBEFLOW = "training.kubeflow.org"
+_POD: Json = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
 
 
 def pytorch_labels(job: str, role: str, index: int) -> dict[str, str]:
@@ -268,3 +272,28 @@ async def test_a_kind_that_nobody_told_us_about_is_one_group_with_a_minimum_of_o
         groups = [await world.group_of(f"sim-{index}") for index in range(2)]
     assert groups[0]["metadata"]["name"] == groups[1]["metadata"]["name"] == f"pg-sim-{owner['metadata']['uid']}"
     assert groups[0]["spec"]["minMember"] == 1
+
+
+_REPLICAS = {"replicas": 2, "template": _POD}
+_LIKE_WHAT_IF: dict[str, Json] = {
+    "Job": {"parallelism": 2, "template": _POD},
+    "StatefulSet": {"replicas": 2, "template": _POD},
+    "PyTorchJob": {"pytorchReplicaSpecs": {"Master": _REPLICAS | {"replicas": 1}, "Worker": _REPLICAS}},
+    "RayCluster": {"headGroupSpec": {"template": _POD}, "workerGroupSpecs": [{"groupName": "w", **_REPLICAS}]},
+}
+
+
+@pytest.mark.parametrize("kind", list(_LIKE_WHAT_IF))
+async def test_what_if_makes_the_pod_group_that_the_grouper_makes(embedded, kind):
+    """Of the pods that what-if supposes, without what the grouper is to tell them."""
+    async with embedded.grouper():
+        owner = await embedded.owner(kind, "w", SPECS.get(kind), labels={"kai.scheduler/queue": "team"})
+        made = [each for each in expanded(owner | {"spec": _LIKE_WHAT_IF[kind]}) or () if each is not None]
+        await embedded.change(kind, "w", {"spec": _LIKE_WHAT_IF[kind]})
+        group, *pods = made
+        for pod in pods:
+            labels = {key: value for key, value in pod["metadata"]["labels"].items() if "subgroup" not in key}
+            await embedded.pod(pod["metadata"]["name"], owner, labels=labels)
+        found = await embedded.spec_becomes(pods[-1]["metadata"]["name"], minMember=group["spec"].get("minMember"))
+        assert found == group["spec"]
+        assert (await embedded.group_of(pods[0]["metadata"]["name"]))["metadata"]["name"] == group["metadata"]["name"]

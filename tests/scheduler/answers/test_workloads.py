@@ -247,6 +247,23 @@ def test_a_kind_whose_pods_are_not_known_is_refused_with_the_reason(kind: str, v
     assert why in message
 
 
+@pytest.mark.parametrize("garbage", [1, "x", [1], [{}], True], ids=str)
+@pytest.mark.parametrize("place", ["template", "template.metadata", "template.metadata.labels", "template.spec"])
+def test_a_template_that_is_none_is_refused_and_no_mistake_of_ours(place: str, garbage: Any):
+    sent = job(1, pods={"labels": {}, "annotations": {}})
+    *steps, last = place.split(".")
+    at = sent["spec"]
+    for step in steps:
+        at = at[step]
+    at[last] = garbage
+    assert refused(sent).startswith("Job default/work: ")
+
+
+def test_a_queue_job_of_any_version_has_its_scheduling_spec():
+    sent = workload("QueueJob", "arbitrator.incubator.k8s.io/v9", {"taskSpecs": [{"template": template()}]})
+    assert asked(world(4).build(), sent).verdict == "Now"
+
+
 # --- very many pods ---
 
 
