@@ -38,7 +38,7 @@ def simulate(
     history that is as short as could be found, and with what each process believed.
 
     --soak looks for what grows: jobs come and go on many nodes and ask for most of what they have, and memory, every
-    structure of the scheduler and the controllers, statuses and the scheduler's picture of the cluster are looked at
+    structure of the scheduler and the controllers, statuses and the scheduler's state of the cluster are looked at
     after each simulated hour. Three hours are the least from which it can be said that something grows.
     """
     if soak is not None:

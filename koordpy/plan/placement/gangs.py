@@ -106,7 +106,7 @@ class _Attempt:
         self.placements: list[Placement] = []
         self.short: dict[str, Refusal] = {}  # by demand: why it falls short of its minimum
         self.left_over: Refusal | None = None
-        self._cures = EventKind.NONE  # of everybody who found no room: any of them may be who is needed
+        self._wake_on = EventKind.NONE  # of everybody who found no room: any of them may be who is needed
         self._culprits: dict[str, tuple[_Batch, Refusal, PodRecord]] = {}  # by demand that falls short
         self._placed: Counter[str] = Counter()  # by demand
 
@@ -121,9 +121,9 @@ class _Attempt:
                 self._place_surplus()
         for key, (each, refusal, culprit) in self._culprits.items():
             said = _said_for_gang(refusal, each.demand, self._placed[key], culprit)
-            self.short[key] = replace(said, wake_on=self._cures)
+            self.short[key] = replace(said, wake_on=self._wake_on)
         if self.left_over is not None:
-            self.left_over = replace(self.left_over, wake_on=self._cures)
+            self.left_over = replace(self.left_over, wake_on=self._wake_on)
 
     def _place_needed(self) -> None:
         """A strict gang that falls short ends it; only its own other members are still tried, to be counted."""
@@ -204,7 +204,7 @@ class _Attempt:
         each.members = [member for member in each.members if member.uid not in placed]
         each.stuck = refusal is not None
         if refusal is not None:
-            self._cures |= refusal.wake_on
+            self._wake_on |= refusal.wake_on
         return refusal
 
     def _place_members(self, each: _Batch, members: list[PodRecord]) -> Refusal | None:

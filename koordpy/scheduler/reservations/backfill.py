@@ -166,9 +166,7 @@ class Backfill:
             owed = ticket.key if has_it and self._calls.has_come else self._owed
             self.release(ticket.key)
             self._owed = owed
-            unknown_ends = self._unknown_ends(unknown)
-            no_start = f" No start can be reserved: {unknown_ends}." if unknown_ends else ""
-            return replace(refusal, message=refusal.message + no_start)
+            return _without_start(refusal, self._unknown_ends(unknown))
         start = self._not_later(job, start, current, ticket)
         made = min(promised, now)
         self._reserve(Reservation(ticket.key, job, order_of(ticket), start, made))
@@ -372,6 +370,13 @@ class Backfill:
         self._denied.clear()
         self._without.clear()
         self.backfilled.clear()
+
+
+def _without_start(refusal: Refusal, unknown_ends: str) -> Refusal:
+    if not unknown_ends:
+        return refusal
+    text = f"{refusal.message.removesuffix('.')}. No start can be reserved: {unknown_ends}."
+    return replace(refusal, message=text)
 
 
 def _with_start(refusal: Refusal, start: float, why_not_yet: str = "") -> Refusal:

@@ -1,4 +1,4 @@
-"""What each process believes: for people who look at a failure, and to see whether its picture is still the truth.
+"""What each process believes: for people who look at a failure, and to see whether its state is still the truth.
 
 This is the only part of the simulation that looks into a process.
 """
@@ -20,11 +20,11 @@ def believed(machine: Machine) -> Iterator[str]:
     state = "is stopped" if machine.stopped else "runs"
     yield f"{machine.name} {state}"
     if isinstance(machine.process, Process):
-        yield from _picture(machine.process)
+        yield from _state_of(machine.process)
     yield from (f"  said {line}" for line in list(machine.said)[-_SAID:])
 
 
-def _picture(process: Process) -> Iterator[str]:
+def _state_of(process: Process) -> Iterator[str]:
     built = process.built
     for name in sorted(_nodes_of(built.cluster)):
         there = [f"{pod.name}{'' if pod.bound else ' (assumed)'}" for pod in built.cluster.pods_on(name)]
@@ -39,7 +39,7 @@ def _nodes_of(cluster: Cluster) -> set[str]:
 
 
 def drift(truth: Truth, machines: list[Machine]) -> list[str]:
-    """Where a scheduler's picture of nodes and pods is another than the truth; nothing may be held for nobody."""
+    """Where the state of a scheduler differs from the truth in nodes and pods; nothing may be held for nobody."""
     nodes = {node["metadata"]["name"] for node in truth.nodes}
     true = {pod["metadata"]["uid"]: node_of(pod) for pod in truth.pods if not is_finished(pod)}
     odd = {pod["metadata"]["uid"] for pod in truth.pods if is_odd(pod)}

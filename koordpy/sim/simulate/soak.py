@@ -1,4 +1,4 @@
-"""Days of churn on a large cluster, without faults: memory must not grow, and the picture must stay the truth.
+"""Days of churn on a large cluster, without faults: memory must not grow, and the state must stay the truth.
 
 One scheduler and the controllers. Jobs of all kinds come at a rate that nearly fills the nodes, run, and are deleted
 when they have ended. What is told after each simulated hour are sizes: of memory, and of every structure of the

@@ -64,7 +64,7 @@ class Surroundings:
             "random": (random, SimpleNamespace(**vars(random) | chance)),
             "secrets": (secrets, SimpleNamespace(**vars(secrets) | {"token_hex": self._token})),
             "socket": (socket, SimpleNamespace(**vars(socket) | {"gethostname": _hostname})),
-            # A picture of a few nodes needs no tuning of the collector, and what is frozen would never be freed.
+            # The state of a few nodes needs no tuning of the collector, and what is frozen would never be freed.
             "gc": (gc, SimpleNamespace(**vars(gc) | {"collect": lambda: 0, "freeze": lambda: None})),
         }
         undo: list[tuple[Any, str, Any]] = []
