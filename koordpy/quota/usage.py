@@ -6,11 +6,23 @@ A change of one job costs four microseconds, at whatever depth and with however 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
 import numpy as np
 
 from koordpy.quota.amounts import K
 from koordpy.quota.tree import QueueTree
 from koordpy.state.arrays import Ints
+
+
+class Change(NamedTuple):
+    """What pods of a queue are supposed to take, or, below zero, to leave."""
+
+    row: int
+    amounts: Ints  # [K]
+    preemptible: bool
 
 
 class Usage:
@@ -28,6 +40,7 @@ class Usage:
         self.fixed = np.zeros(shape, dtype=np.int64)
         self.requested = np.zeros(shape, dtype=np.int64)
         self.own = np.zeros(shape, dtype=np.int64)
+        self._running = np.zeros(shape, dtype=np.int64)  # `allocated` without that of children
         self.asked_version = 0  # grows when `asked` changes: fair shares are out of date
         self._inner = np.array([row for row in range(len(tree)) if not tree.is_leaf(row)], dtype=np.intp)
 
@@ -38,8 +51,7 @@ class Usage:
         what has run there since before it had any still counts.
         """
         counted = self.own.copy()
-        for row in self._inner[self.own[self._inner].any(axis=1)].tolist():
-            counted[row] = np.minimum(counted[row], self._own_of(self.allocated, row))
+        counted[self._inner] = np.minimum(counted[self._inner], self._running[self._inner])
         return counted
 
     def request(self, row: int, amounts: Ints) -> None:
@@ -54,16 +66,35 @@ class Usage:
 
     def allocate(self, row: int, amounts: Ints, *, preemptible: bool) -> None:
         """Pods of a job were assumed, or are seen bound."""
-        path = self.tree.paths[row]
-        self.allocated[path] += amounts
+        self._count(row, amounts, preemptible=preemptible)
+        self._running[row] += amounts
         if not self.tree.is_leaf(row):
             self.asked_version += 1
-        if not preemptible:
-            self.fixed[path] += amounts
 
     def release(self, row: int, amounts: Ints, *, preemptible: bool) -> None:
         """Pods of a job were unreserved, or are gone from their nodes."""
         self.allocate(row, -amounts, preemptible=preemptible)
+
+    @contextmanager
+    def supposing(self, changes: Iterable[Change]) -> Iterator[None]:
+        """As if these had been allocated: for limits and claims, not for shares. Those of one queue are one sum."""
+        sums: dict[tuple[int, bool], Ints] = {}
+        for row, amounts, preemptible in changes:
+            before = sums.get((row, preemptible))
+            sums[row, preemptible] = amounts if before is None else before + amounts
+        for (row, preemptible), total in sums.items():
+            self._count(row, total, preemptible=preemptible)
+        try:
+            yield
+        finally:
+            for (row, preemptible), total in sums.items():
+                self._count(row, -total, preemptible=preemptible)
+
+    def _count(self, row: int, amounts: Ints, *, preemptible: bool) -> None:
+        path = self.tree.paths[row]
+        self.allocated[path] += amounts
+        if not preemptible:
+            self.fixed[path] += amounts
 
     def moved_to(self, tree: QueueTree) -> Usage:
         """The same for another tree, queue by queue of the same name; what queues that are gone had counts outside."""
@@ -74,6 +105,7 @@ class Usage:
                 continue
             path = tree.paths[new]
             moved.own[new] += self.own[row]
+            moved._running[new] += self._running[row]
             moved.requested[path] += self.own[row]
             moved.allocated[path] += self._own_of(self.allocated, row)
             moved.fixed[path] += self._own_of(self.fixed, row)

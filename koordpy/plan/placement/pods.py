@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 from koordpy.api.errors import MalformedValue
@@ -100,14 +100,20 @@ def _best_row(member: PodRecord, shape: Shape, job: Job, cluster: Cluster, profi
 
 
 def place_nominated(member: PodRecord, job: Job, cluster: Cluster, trial: Trial) -> bool:
-    """Place the pods that a member may not take the room of on the nodes they are nominated to; says if any."""
+    """Place the pods that a member may not take the room of on the nodes they are nominated to; says if any.
+
+    All at once: while a queue takes back what is its own, a thousand pods are nominated, and each attempt asks this.
+    """
     preemptor = Preemptor(member.priority, member.queue)
+    rows: defaultdict[Shape, Counter[int]] = defaultdict(Counter)
     for other, node, _ in cluster.nominations:
         row = cluster.nodes.row_of(node)
         if row is None or other.shape is None or other.uid in job.by_uid or cluster.evictions.yields(other, preemptor):
             continue
-        trial.place(row, other.shape)
-    return trial.mark() > 0
+        rows[other.shape][row] += 1
+    if rows:
+        trial.place_counts(list(rows.items()), 1)
+    return bool(rows)
 
 
 def _unreadable(member: PodRecord, problem: str) -> Refusal:

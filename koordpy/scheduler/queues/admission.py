@@ -12,6 +12,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.quota.amounts import K
 from koordpy.quota.limits import LIMIT, Obstacle, would_exceed
 from koordpy.quota.membership import Names, Refused, queue_of
+from koordpy.quota.usage import Change
 from koordpy.scheduler.queues.book import QueueBook
 from koordpy.state.arrays import Ints
 from koordpy.state.cluster import Cluster
@@ -74,38 +75,28 @@ class Admission:
     @contextmanager
     def with_nominated(self, job: Job) -> Iterator[None]:
         """Other jobs of the queues wait for victims to leave: what they will have counts as theirs."""
-        usage, booked = self._book.usage, []
+        booked = []
         for nomination in self._cluster.nominations if len(self._cluster.nominations) else ():
             pod = nomination.pod
             row = self._book.tree.rows.get(pod.queue) if pod.queue else None
             if row is None or pod.node or pod.uid in job.by_uid or self._cluster.evictions.yields(pod, job.preemptor):
                 continue
-            booked.append((row, self._book.amounts(pod.own_shape), pod.preemptible))
-        for row, amounts, preemptible in booked:
-            usage.allocate(row, amounts, preemptible=preemptible)
-        try:
+            booked.append(Change(row, self._book.amounts(pod.own_shape), pod.preemptible))
+        with self._book.usage.supposing(booked):
             yield
-        finally:
-            for row, amounts, preemptible in booked:
-                usage.release(row, amounts, preemptible=preemptible)
 
     @contextmanager
     def with_changes(self, gone: Iterable[PodRecord], there: Iterable[PodRecord]) -> Iterator[None]:
         """As if some pods had left their queues, and others had been started."""
-        usage, rows = self._book.usage, self._book.tree.rows
+        rows = self._book.tree.rows
         changed = [(pod, -1) for pod in gone] + [(pod, 1) for pod in there] if self._book.in_use else []
         booked = [
-            (rows[pod.queue], self._book.amounts(pod.own_shape) * sign, pod.preemptible)
+            Change(rows[pod.queue], self._book.amounts(pod.own_shape) * sign, pod.preemptible)
             for pod, sign in changed
             if pod.queue in rows
         ]
-        for row, amounts, preemptible in booked:
-            usage.allocate(row, amounts, preemptible=preemptible)
-        try:
+        with self._book.usage.supposing(booked):
             yield
-        finally:
-            for row, amounts, preemptible in booked:
-                usage.release(row, amounts, preemptible=preemptible)
 
 
 def at_limit(job: Job, obstacle: Obstacle) -> Refusal:

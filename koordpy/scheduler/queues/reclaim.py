@@ -25,6 +25,7 @@ from koordpy.plan.framework.job import Job
 from koordpy.plan.preemption.eligibility import WAITS, Preemption
 from koordpy.quota.amounts import RESOURCES, K, quantity
 from koordpy.quota.reclaim import Basis, Claim, Taken
+from koordpy.quota.usage import Change
 from koordpy.scheduler.queue.ticket import Wants
 from koordpy.scheduler.queues.admission import Admission, needed_members
 from koordpy.scheduler.queues.book import QueueBook
@@ -126,20 +127,14 @@ class Reclaim:
     @contextmanager
     def as_decided(self, job: Job) -> Iterator[None]:
         """What queues have, without those that are leaving and with other jobs that are nominated."""
-        rows, usage = self._book.tree.rows, self._book.usage
+        rows = self._book.tree.rows
         leaving = [
-            (rows[pod.queue], self._book.amounts(pod.own_shape), pod.preemptible)
+            Change(rows[pod.queue], -self._book.amounts(pod.own_shape), pod.preemptible)
             for uid in {*self._cluster.evictions.leaving, *self._victims()}
             if (pod := self._cluster.pods.get(uid)) is not None and pod.node and pod.queue in rows
         ]
-        for row, amounts, preemptible in leaving:
-            usage.release(row, amounts, preemptible=preemptible)
-        try:
-            with self._admission.with_nominated(job):
-                yield
-        finally:
-            for row, amounts, preemptible in leaving:
-                usage.allocate(row, amounts, preemptible=preemptible)
+        with self._book.usage.supposing(leaving), self._admission.with_nominated(job):
+            yield
 
     # --- on a claim ---
 

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 ACTIVE_S = 100.0  # in which things happen
 SCHEDULERS = ("scheduler-a", "scheduler-b")
-MACHINES = (*SCHEDULERS, "controllers-a")
+MACHINES = (*SCHEDULERS, "controllers-a", "controllers-b")
 _OWNERS = ("QueueJob", "Job", "PyTorchJob")
 
 
