@@ -224,6 +224,8 @@ class PostFilter:
         """Whom to evict for the whole job, if that lets it in; else why nobody."""
         if self._evictor.is_evicting_for(job.key, job.by_uid):
             return _Search(WAITS)  # they will be terminating as soon as the watch shows it
+        if self._waits_for_victims_of_others(job):
+            return _Search(WAITS)
         started = time.perf_counter()
         found, yielding = self._find_victims(job, gone)
         metrics.PREEMPTION_ATTEMPTS.inc()
@@ -240,6 +242,24 @@ class PostFilter:
                 f"held back until {until}: this job and its victims have been evicting each other", hold=hold
             )
         return _Search(str(found), tuple(yielding), found)
+
+    def _waits_for_victims_of_others(self, job: Job) -> bool:
+        """It fits where it is nominated once those are gone, too, who leave for jobs that are nominated beside it.
+
+        Its own victims have left, and another job is nominated to the same node: until the victims of that one have
+        left as well there is room for one of the two, and each must leave it to the other.
+        """
+        pods = self._cluster.pods
+        going = [pod for uid in self._evictor.victims() if (pod := pods.get(uid)) is not None and pod.node]
+        if not going or not any(member.nominated_node for member in job.members):
+            return False
+        leaving = {pod.uid: pod for pod in (*self._cluster.evictions.leaving_for(job.preemptor), *going)}
+        with Trial(self._cluster.occupancy) as trial:
+            take_off(leaving.values(), self._cluster, trial)
+            answer = self._planning.plan(job)
+        if not is_whole(answer):
+            return False
+        return all(job.by_uid[each.uid].nominated_node == each.node for each in answer.placements)
 
     def _find_victims(self, job: Job, gone: Sequence[Waiter]) -> tuple[Preemption | str, list[Waiter]]:
         """Waiting groups yield where that is needed, or spares a pod that runs."""
