@@ -1,5 +1,6 @@
 """The live benches on tiny workloads and the real control plane: every scheduler works, and is seen to."""
 
+import asyncio
 import sys
 
 import pytest
@@ -66,13 +67,21 @@ async def test_a_grouper_makes_gangs_of_jobs_and_its_requests_and_cpu_are_seen(r
     workload = grouped(count=2, size=4, node_count=4)
     try:
         seen = await run(real.control_plane, real.namespace, workload, SCHEDULERS["koordpy"])
-    finally:  # where it is, pods of other tests would wait for a grouper
+    finally:  # where they are, pods of other tests would wait for a grouper, and their jobs be checked
         (await real.client.delete("leases", "koordpy-podgrouper", namespace="kube-system")).ok()
+        await _remove_definition(real, "pytorchjobs.kubeflow.org")
     assert seen.problems == []
     assert seen.writes["POST podgroups"] == len(workload.gangs)
     assert seen.writes["PATCH pods"] == workload.pods
     assert seen.reads["GET pytorchjobs"] <= len(workload.gangs)
     assert 0 < seen.grouper_cpu_s < seen.cpu_s
+
+
+async def _remove_definition(real: Real, name: str) -> None:
+    (await real.client.delete("customresourcedefinitions", name)).ok()
+    async with asyncio.timeout(60):
+        while (await real.client.get("customresourcedefinitions", name)).status != 404:
+            await asyncio.sleep(0.1)
 
 
 async def test_a_scheduler_that_exits_ends_the_run_with_the_end_of_its_log(real: Real):
