@@ -80,7 +80,9 @@ async def test_a_grouper_makes_gangs_of_jobs_and_its_requests_and_cpu_are_seen(r
 async def _remove_definition(real: Real, name: str) -> None:
     (await real.client.delete("customresourcedefinitions", name)).ok()
     async with asyncio.timeout(60):
-        while (await real.client.get("customresourcedefinitions", name)).status != 404:
+        while True:
+            if (await real.client.get("customresourcedefinitions", name)).status == 404:
+                return
             await asyncio.sleep(0.1)
 
 
