@@ -125,8 +125,11 @@ class Judge:
             self.evictions.better()
 
     def _hear_queue(self, change: Change) -> None:
-        name = change.new.key[1]
-        self._limits[name].append((_now(), limit_of(change.old.obj) if change.old is not None else None))
+        name, old = change.new.key[1], change.old.obj if change.old is not None else None
+        self._limits[name].append((_now(), limit_of(old) if old is not None else None))
+        if change.kind != "DELETED" and (old is None or _parent_of(old) != _parent_of(change.new.obj)):
+            for above in self.truth.queue_path(name):  # what runs in it counts there from now on
+                self._limits[above["metadata"]["name"]].append((_now(), None))
 
     def _hear_lease(self, change: Change) -> None:
         if change.new.key[1] == "koord-scheduler":
@@ -197,6 +200,10 @@ def _is_worse(after: Json, before: Json) -> bool:
     rack = [(node["metadata"].get("labels") or {}).get(RACK) for node in (before, after)]
     closed = [bool(node["spec"].get("unschedulable") or node["spec"].get("taints")) for node in (before, after)]
     return rack[0] != rack[1] or closed[1] > closed[0] or any(has.get(key, 0) < amount for key, amount in had.items())
+
+
+def _parent_of(queue: Json) -> str:
+    return queue["spec"].get("parentQueue") or ""
 
 
 def _is_told(pod: Json) -> bool:
