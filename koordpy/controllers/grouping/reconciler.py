@@ -31,6 +31,7 @@ from koordpy.controllers.grouping.writer import Writer
 from koordpy.kube.client import NotLeading
 from koordpy.kube.errors import ApiError, Unavailable
 
+_GONE_S = 60.0  # after which what is gone, by an answer of the API server, is asked for again if it is still there
 _PAUSE_PER_POD_S = 0.00005  # a reconcile goes over all pods: with ten thousand of them there are two a second
 
 
@@ -73,12 +74,15 @@ class GroupingReconciler:
             return
         if any(opts_out(owner.metadata) for owner in chain.owners):
             self._settle(*self._workloads.place(branch, chain, ()))
-            await self._writer.leave_alone([pod for pod in pods if not pod.terminating])
+            if not await self._writer.leave_alone([pod for pod in pods if not pod.terminating]):
+                self._wakeups.look_again(Key("branch", branch), _GONE_S)
             return
         if chain.orphaned:
             self._settle(*self._workloads.place(branch, chain, ()))
             strays = [pod for pod in pods if RUNAI_POD_GROUP_NAME not in pod.annotations]  # not those of a deleted job
             await self._problems.tell("its owner is gone; the garbage collector will delete it", strays)
+            if strays:
+                self._wakeups.look_again(Key("branch", branch), _GONE_S)
             return
         if chain.doubt:
             await self._problems.tell(f"{chain.doubt}; grouped without them", pods)
@@ -136,8 +140,7 @@ class GroupingReconciler:
             return 0.0
         self._wakeups.follow(uid, [each.key for each in wanted])
         try:
-            for each in wanted:
-                await self._make_true(each)
+            told = [await self._make_true(each) for each in wanted]
         except MalformedValue as error:
             await self._problems.tell(str(error), _alive(pods), owner)
             raise Unavailable(str(error)) from None
@@ -147,6 +150,8 @@ class GroupingReconciler:
             await self._problems.tell(f"its PodGroup cannot be written, trying again: {error}", _alive(pods), owner)
             raise
         self._problems.solved([uid, *(pod.uid for pod in pods)])
+        if not all(told):
+            self._wakeups.look_again(Key("workload", uid), _GONE_S)
         return _PAUSE_PER_POD_S * len(pods)
 
     def _assembled(self, uid: str) -> tuple[Owner | None, tuple[WorkloadPod, ...], Sequence[Owner]]:
@@ -190,10 +195,10 @@ class GroupingReconciler:
                 found[each.uid] = self._owners.known(each.uid) or each
         return tuple(found.values())
 
-    async def _make_true(self, wanted: Wanted) -> None:
-        """The PodGroup first, its pods then: none is counted for a gang with the wrong minimum."""
+    async def _make_true(self, wanted: Wanted) -> bool:
+        """The PodGroup first, its pods then: none is counted for a gang with a wrong minimum. Whether all are told."""
         await self._writer.ensure(wanted)
-        await self._writer.join(_alive(wanted.gang.pods), wanted.name, wanted.gang.subgroup_of)
+        return await self._writer.join(_alive(wanted.gang.pods), wanted.name, wanted.gang.subgroup_of)
 
 
 def _alive(pods: tuple[WorkloadPod, ...]) -> tuple[WorkloadPod, ...]:

@@ -58,8 +58,11 @@ class Writer:
             before = found
             found = await self._write(wanted, "PATCH", path, lambda dialect: patch_of(wanted, before, dialect))  # noqa: B023
 
-    async def join(self, pods: tuple[WorkloadPod, ...], name: str, subgroup_of: Mapping[str, str]) -> None:
-        """Tell the pods their PodGroup. Every pod is tried; the first error is raised in the end."""
+    async def join(self, pods: tuple[WorkloadPod, ...], name: str, subgroup_of: Mapping[str, str]) -> bool:
+        """Tell the pods their PodGroup. Every pod is tried; the first error is raised in the end.
+
+        Returns whether all were there to be told.
+        """
         tasks = []
         for pod in pods:
             annotations = _missing({RUNAI_POD_GROUP_NAME: name}, pod.annotations)
@@ -67,12 +70,12 @@ class Writer:
             labels = _missing({SUBGROUP_NAME: subgroup}, pod.labels) if subgroup else {}
             if annotations or labels:
                 tasks.append(self._tell(pod, annotations, labels))
-        _raise_first(await asyncio.gather(*tasks, return_exceptions=True))
+        return _all_of(await asyncio.gather(*tasks, return_exceptions=True))
 
-    async def leave_alone(self, pods: list[WorkloadPod]) -> None:
+    async def leave_alone(self, pods: list[WorkloadPod]) -> bool:
         """Pods whose owner opted out say so themselves: the scheduler sees no owners, and must not wait for us."""
         told = {SKIP_PODGROUPER: "true"}
-        _raise_first(await asyncio.gather(*(self._tell(pod, told, {}) for pod in pods), return_exceptions=True))
+        return _all_of(await asyncio.gather(*(self._tell(pod, told, {}) for pod in pods), return_exceptions=True))
 
     async def _create(self, wanted: Wanted) -> RunAiPodGroup:
         collection = _collection(wanted)
@@ -108,7 +111,8 @@ class Writer:
         metrics.writes("podgroup", "ok").inc()
         return found
 
-    async def _tell(self, pod: WorkloadPod, annotations: dict[str, str], labels: dict[str, str]) -> None:
+    async def _tell(self, pod: WorkloadPod, annotations: dict[str, str], labels: dict[str, str]) -> bool:
+        """Whether it was there."""
         meta = pod.meta
         said: dict[str, Any] = {"uid": meta.uid, "annotations": annotations}
         if labels:
@@ -118,9 +122,10 @@ class Writer:
             try:
                 await self._client.write("PATCH", path, {"metadata": said}, content_type=MERGE_PATCH)
             except NotFound:
-                return  # deleted; the watch event follows
+                return False  # deleted; the watch event follows
         metrics.writes("pod-group-name", "ok").inc()
         self._pods.record_write(meta.uid, annotations, labels)
+        return True
 
 
 def _collection(wanted: Wanted) -> str:
@@ -150,7 +155,9 @@ def _missing(wanted: dict[str, str], found: Mapping[str, str]) -> dict[str, str]
     return {key: value for key, value in wanted.items() if found.get(key) != value}
 
 
-def _raise_first(outcomes: list[BaseException | None]) -> None:
+def _all_of(outcomes: list[BaseException | bool]) -> bool:
+    """Whether all are true; raises the first that is an error."""
     for outcome in outcomes:
-        if outcome is not None:
+        if isinstance(outcome, BaseException):
             raise outcome
+    return all(outcomes)

@@ -150,6 +150,16 @@ async def test_a_write_that_fails_is_told_and_tried_again(embedded, status, call
         await embedded.group_of("batch-0")
 
 
+@pytest.mark.parametrize("call", [("PATCH", "/pods/"), ("GET", "pytorchjobs/")])
+async def test_what_is_there_though_an_answer_says_that_it_is_gone_is_asked_for_again(embedded, call, monkeypatch):
+    monkeypatch.setattr("koordpy.controllers.grouping.reconciler._GONE_S", 0.2)
+    embedded.recording.refuse(*call, 404, "not found", times=1)
+    async with embedded.grouper():
+        owner = await embedded.owner("PyTorchJob", "train", {"pytorchReplicaSpecs": {"Worker": {"replicas": 1}}})
+        await embedded.pod("train-worker-0", owner, labels={"training.kubeflow.org/replica-type": "worker"})
+        await embedded.group_of("train-worker-0")
+
+
 async def test_nobody_waits_for_a_grouper_that_has_no_definition_to_write():
     async with embedded_world() as world, world.grouper():
         owner = await world.owner("Job", "batch")
