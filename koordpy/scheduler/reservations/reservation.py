@@ -19,7 +19,7 @@ class Reservation:
     job: Job
     order: tuple[int, float, str]
     start: Start
-    made: float  # by the wall clock
+    made: float  # by the wall clock; 0: an earlier leader promised it
 
     @property
     def priority(self) -> int:
